@@ -1,0 +1,60 @@
+"""Tenants and API keys."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from lethe.domain.identity import Permission
+
+TENANT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
+_PRESENTED = re.compile(r"lk_([0-9A-HJKMNP-TV-Z]{26})_([A-Za-z0-9_-]{43})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant; its name is its id: lower-case letters, digits and hyphens, at most 64."""
+
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """An API key as it is stored: never the secret, only its SHA-256; never users, only their subject hashes.
+
+    A plain hash is enough because the secret is 256 random bits: there is nothing to guess.
+    """
+
+    id: str
+    tenant: str
+    actor: str
+    secret_hash: str
+    permissions: frozenset[Permission]
+    subjects: tuple[str, ...]
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+    def opens_with(self, secret: str) -> bool:
+        """Whether ``secret`` is this key's, and it is not revoked; takes the same time for every wrong one."""
+        matches = hmac.compare_digest(hash_secret(secret), self.secret_hash)
+        return matches and self.revoked_at is None
+
+
+def hash_secret(secret: str) -> str:
+    """SHA-256 of a key's secret, hex."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def format_key(key_id: str, secret: str) -> str:
+    """The text that a client presents: ``lk_<key id>_<secret>``."""
+    return f"lk_{key_id}_{secret}"
+
+
+def parse_key(presented: str) -> tuple[str, str] | None:
+    """Key id and secret of a presented key, or None when it has not the form of one."""
+    match = _PRESENTED.fullmatch(presented)
+    return (match[1], match[2]) if match else None

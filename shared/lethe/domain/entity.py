@@ -1,0 +1,45 @@
+"""Entities: confirmed facts, one current value per subject and key, each change a version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from lethe.domain.json_values import JsonValue
+from lethe.domain.memory import Origin
+
+
+class EntityCategory(StrEnum):
+    """What sort of fact an entity is."""
+
+    PREFERENCE = "preference"
+    COMMITMENT = "commitment"
+    PROFILE = "profile"
+    PARAMETER = "parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One version of one confirmed fact. ``session_id`` set: it holds in that session only."""
+
+    id: str
+    key: str
+    value: JsonValue
+    category: EntityCategory
+    origin: Origin
+    confidence: float
+    version: int
+    actor: str
+    valid_from: datetime
+    created_at: datetime
+    updated_at: datetime
+    session_id: str | None = None
+    sensitive: bool = False
+    expires_at: datetime | None = None
+    superseded_at: datetime | None = None
+    """When a newer version took this one's place; None on the current one."""
+
+    def expired(self, now: datetime) -> bool:
+        """Whether nobody may read it any more, though DynamoDB may still hold it."""
+        return self.expires_at is not None and self.expires_at <= now

@@ -1,0 +1,30 @@
+"""The subject head: the one record that says which epoch of a subject's memory is readable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SubjectState(StrEnum):
+    """Where a subject stands."""
+
+    ACTIVE = "active"
+    ERASING = "erasing"
+    ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectHead:
+    """Epoch, state and revision of one subject.
+
+    ``epoch`` is part of every key of the subject's data and is raised by erasure before anything is deleted.
+    ``revision`` grows with every acknowledged change of long-term memory; a container's cached view is valid only
+    at the revision at which it was loaded.
+    """
+
+    tenant: str
+    subject: str
+    epoch: int
+    state: SubjectState
+    revision: int

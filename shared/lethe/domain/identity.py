@@ -1,0 +1,80 @@
+"""Who calls, and whose memory it is about."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import unicodedata
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+EVERY_USER = "*"
+
+
+class Permission(StrEnum):
+    """What an API key may do. ``admin`` includes all others."""
+
+    READ = "read"
+    WRITE = "write"
+    ERASE = "erase"
+    GOVERN = "govern"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated caller, as the authorizer found it; made from nothing that a request body says.
+
+    ``subjects`` are the subject hashes that the key may act for, or ``("*",)``.
+    """
+
+    tenant: str
+    actor: str
+    permissions: frozenset[Permission]
+    subjects: tuple[str, ...]
+
+    def may(self, permission: Permission) -> bool:
+        """Whether the key carries ``permission``."""
+        return permission in self.permissions or Permission.ADMIN in self.permissions
+
+    def covers(self, subject: str) -> bool:
+        """Whether the key may act for ``subject`` (a subject hash)."""
+        return EVERY_USER in self.subjects or subject in self.subjects
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The handle of one subject's memory in one epoch.
+
+    Only ``services.spaces`` makes one. Every port method that touches data takes a Space, and every stored key
+    begins with it, so code that forgets the scope does not type-check and a write of an old epoch lands where
+    no reader looks.
+
+    ``revision`` is the head's revision when the space was opened. It says how fresh a cached view must be and is
+    no part of the identity.
+    """
+
+    tenant: str
+    subject: str
+    epoch: int
+    revision: int = field(default=0, compare=False)
+
+
+def normalise_user_id(user_id: str) -> str:
+    """NFC, so that one name typed in two ways is one subject. Raises ValueError with the limit."""
+    normal = unicodedata.normalize("NFC", user_id)
+    if not 1 <= len(normal) <= 256:
+        raise ValueError("must be 1 to 256 characters")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in normal):
+        raise ValueError("must not contain control characters")
+    return normal
+
+
+def subject_of(tenant: str, user_id: str, master_key: bytes) -> str:
+    """The keyed hash under which a tenant's user is stored: HMAC-SHA-256, 32 hex digits (128 bits).
+
+    The tenant is part of the message: the same user id has unrelated subjects in two tenants.
+    Raises ValueError as ``normalise_user_id`` does.
+    """
+    message = f"subject\x00{tenant}\x00{normalise_user_id(user_id)}".encode()
+    return hmac.new(master_key, message, hashlib.sha256).hexdigest()[:32]

@@ -1,0 +1,34 @@
+"""Ids that Lethe makes: a prefix and a ULID (48 bits of milliseconds, 80 random bits, Crockford base 32).
+
+ULIDs sort by time as text, so they serve as sort keys: https://github.com/ulid/spec.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
+
+MESSAGE, MEMORY, ENTITY, ERASURE, RECEIPT = "msg_", "mem_", "ent_", "er_", "rc_"
+
+
+def ulid(moment: datetime, randomness: int) -> str:
+    """The ULID of ``moment`` with the low 80 bits of ``randomness``."""
+    milliseconds = max(int(moment.timestamp() * 1000), 0) & (2**48 - 1)
+    value = (milliseconds << 80) | (randomness & (2**80 - 1))
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def is_id(text: str, prefix: str) -> bool:
+    """Whether ``text`` has the form of an id with ``prefix``; says nothing of its existence."""
+    return text.startswith(prefix) and _ULID.fullmatch(text, len(prefix)) is not None
+
+
+def ulid_time(text: str) -> datetime:
+    """The moment in a ULID, to the millisecond. ``text`` is a valid ULID without prefix."""
+    milliseconds = 0
+    for character in text[:10]:
+        milliseconds = milliseconds * 32 + _ALPHABET.index(character)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

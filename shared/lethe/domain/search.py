@@ -1,0 +1,62 @@
+"""What a search asks, and the candidates that it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from lethe.domain.memory import Embedding, Memory
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """The question as asked, and its vector. Without an embedding only words are compared."""
+
+    text: str
+    embedding: Embedding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """How one leg of the search (``words`` or ``vector``) saw a candidate: its rank from 1 and raw score.
+
+    ``rank`` is None where the leg did not find it at all.
+    """
+
+    name: str
+    rank: int | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one stage of recall said of a candidate, with its reason code."""
+
+    stage: str
+    kept: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory on its way through recall.
+
+    ``relevance`` is the calibrated 0-1 estimate that the gate compares with the threshold; ``score`` is what the
+    answer is sorted by: relevance, raised by what reranking adds. ``features`` are the numbers behind the relevance.
+    """
+
+    memory: Memory
+    relevance: float
+    score: float
+    legs: tuple[Leg, ...] = ()
+    features: Mapping[str, float] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether no stage has dropped it so far."""
+        return all(decision.kept for decision in self.decisions)
+
+    def judged(self, stage: str, kept: bool, reason: str) -> Candidate:
+        """The same candidate with one more decision."""
+        return replace(self, decisions=(*self.decisions, Decision(stage, kept, reason)))

@@ -1,0 +1,332 @@
+"""What the services need from outside, as Protocols.
+
+Every method that touches a subject's data takes a ``Space`` first and stays inside it; none takes a tenant or a
+user. All of them raise ``Unavailable`` or ``Throttled`` when the store does not answer in time, and never let a
+vendor's exception through. Lists are complete (paging is the adapter's business) unless a ``Page`` is returned.
+Expired items are never returned. ``tests/contract`` holds one suite a port, run over every adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lethe.domain.access import ApiKey, Tenant
+from lethe.domain.embedding import EmbeddingModel
+from lethe.domain.entity import Entity
+from lethe.domain.head import SubjectHead
+from lethe.domain.idempotency import Claim, StoredAnswer
+from lethe.domain.identity import Space
+from lethe.domain.memory import Memory, MemoryFilter
+from lethe.domain.search import Candidate, SearchQuery
+from lethe.domain.session import Message, Session, SessionSummary
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """A stretch of a list. ``next_key`` is opaque text for the next call, None at the end."""
+
+    items: tuple[Item, ...]
+    next_key: str | None = None
+
+
+class Clock(Protocol):
+    """The only source of the time."""
+
+    def now(self) -> datetime:
+        """The current instant, aware, in UTC."""
+        ...
+
+
+class Ids(Protocol):
+    """The only source of new ids."""
+
+    def new(self, prefix: str) -> str:
+        """``prefix`` and a fresh ULID, greater than every one that this object gave before."""
+        ...
+
+
+class SubjectHeads(Protocol):
+    """Heads by tenant and subject hash: the one port below the Space, used by ``services.spaces`` alone."""
+
+    def read(self, tenant: str, subject: str) -> SubjectHead | None:
+        """The head, read consistently; None when the subject was never written."""
+        ...
+
+    def create(self, tenant: str, subject: str) -> SubjectHead:
+        """Put a first head (epoch 1, active, revision 0) unless there is one; the head that stands afterwards."""
+        ...
+
+    def raise_revision(self, space: Space) -> int:
+        """Add one to the revision and return it. Raises Erased when the epoch moved on or is not active."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """What became of each appended message, in order: its stored form, and whether it was there before."""
+
+    messages: tuple[tuple[Message, bool], ...]
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message before it has a place in its session; ``client_id`` makes appending it idempotent."""
+
+    message: Message
+    client_id: str | None = None
+
+
+class Sessions(Protocol):
+    """Short-term memory: session heads, messages and summaries of one space."""
+
+    def append(
+        self, space: Space, session_id: str, messages: Sequence[NewMessage], now: datetime, ttl_seconds: int
+    ) -> AppendResult:
+        """Add messages in order, giving each its sequence and turn; 1 to 100 of them.
+
+        A message whose ``client_id`` is already in the session is not added again. The session is created when
+        missing; its expiry becomes ``now`` + ``ttl_seconds``, for the head and for all that it holds. Messages are visible in order,
+        without gaps, also beside concurrent appends. An ended session is opened again.
+        """
+        ...
+
+    def get(self, space: Space, session_id: str, now: datetime) -> Session | None:
+        """The session's head, or None."""
+        ...
+
+    def list(self, space: Space, now: datetime, limit: int, start: str | None) -> Page[Session]:
+        """Sessions by id, at most ``limit``."""
+        ...
+
+    def newest(self, space: Space, session_id: str, now: datetime, turns: int) -> tuple[Message, ...]:
+        """The messages of the newest ``turns`` turns, oldest first; reads no more than it needs."""
+        ...
+
+    def page(self, space: Space, session_id: str, now: datetime, limit: int, start: str | None) -> Page[Message]:
+        """All messages, oldest first, page by page."""
+        ...
+
+    def summary(self, space: Space, session_id: str, now: datetime) -> SessionSummary | None:
+        """The newest summary, or None."""
+        ...
+
+    def end(self, space: Space, session_id: str, now: datetime) -> Session:
+        """Mark the session as ended; again is no error. Raises NotFound."""
+        ...
+
+    def delete(self, space: Space, session_id: str) -> int:
+        """Delete head, messages, client ids and summaries; how many items went. 0 when there was nothing."""
+        ...
+
+
+class Entities(Protocol):
+    """Confirmed facts of one space. ``session_id`` scopes a key to one session; None means the subject's own."""
+
+    def put(self, space: Space, entity: Entity, expected_version: int | None) -> Entity:
+        """Store ``entity`` as the new current value and keep the old one as history; returns what is stored.
+
+        With ``expected_version`` (0 = must be new) a different current version raises VersionConflict. Without
+        it the newest wins: the adapter reads and retries until its write follows what it saw. The stored version is
+        the old one + 1, ``id`` and ``created_at`` are those of the first version.
+        """
+        ...
+
+    def get(self, space: Space, key: str, session_id: str | None, now: datetime) -> Entity | None:
+        """The current value, or None."""
+        ...
+
+    def list(self, space: Space, now: datetime) -> tuple[Entity, ...]:
+        """All current values, by key; session-scoped ones too."""
+        ...
+
+    def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
+        """All versions, oldest first, the current one last; empty when there is none."""
+        ...
+
+    def delete(self, space: Space, key: str, session_id: str | None) -> int:
+        """Delete the current value and its history; how many items went."""
+        ...
+
+    def delete_session(self, space: Space, session_id: str) -> int:
+        """Delete every entity that is scoped to ``session_id``, with its history; how many items went."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one memory in ``Memories.add``: stored now, or the id of the same statement stored before."""
+
+    memory: Memory
+    duplicate_of: str | None = None
+
+
+class Memories(Protocol):
+    """Long-term memory of one space: the truth that every index is derived from."""
+
+    def add(self, space: Space, memories: Sequence[Memory]) -> tuple[Stored, ...]:
+        """Store new memories and raise the head's revision; one result each, in order.
+
+        A memory whose ``content_hash`` is already taken (also by an earlier one of the same call) is a duplicate
+        and not stored. When this returns, the memories are durable and every container will see them at its next
+        head read. At most 1,000. Raises Erased when the epoch moved on.
+        """
+        ...
+
+    def get(self, space: Space, memory_id: str) -> Memory | None:
+        """The newest version, or None; consistent."""
+        ...
+
+    def get_many(self, space: Space, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """Newest versions by id; what is missing is left out; consistent."""
+        ...
+
+    def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
+        """Newest versions, newest id first, without vectors' cost where the adapter can."""
+        ...
+
+    def all(self, space: Space) -> tuple[Memory, ...]:
+        """Newest versions of every memory, with vectors, in id order; consistent, key ranges read at once."""
+        ...
+
+    def old_versions(self, space: Space) -> tuple[Memory, ...]:
+        """All superseded versions of all memories, with vectors, for ``as_of`` recall."""
+        ...
+
+    def history(self, space: Space, memory_id: str) -> tuple[Memory, ...]:
+        """All versions of one memory, oldest first; empty when there is none."""
+        ...
+
+    def update(self, space: Space, seen: Memory, changed: Memory) -> Memory:
+        """Replace ``seen`` by ``changed`` (version + 1), keep ``seen`` as history, raise the head's revision.
+
+        Raises VersionConflict when ``seen`` is no longer newest, NotFound when it is gone, Conflict when
+        ``changed.content_hash`` belongs to another memory.
+        """
+        ...
+
+    def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
+        """Delete memories with all versions and their content hashes, raise the revision; how many memories went."""
+        ...
+
+    def count(self, space: Space) -> int:
+        """How many memories (newest versions) there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Candidates of a search, best first, and how many memories the filter let through.
+
+    ``considered`` counts memories that passed the filter; ``stored`` counts all of the space. ``degraded`` says
+    that the engine could not answer whole.
+    """
+
+    candidates: tuple[Candidate, ...]
+    considered: int
+    stored: int
+    degraded: bool = False
+
+
+class SearchIndex(Protocol):
+    """Finds candidates of a query inside one space; knows nothing of gates and ranks beyond relevance."""
+
+    def search(
+        self,
+        space: Space,
+        query: SearchQuery,
+        filters: MemoryFilter,
+        now: datetime,
+        limit: int,
+        as_of: datetime | None = None,
+    ) -> SearchResult:
+        """The ``limit`` most relevant memories that ``filters`` accepts. A memory acknowledged before the space
+        was opened is found.
+        """
+        ...
+
+    @property
+    def engine(self) -> Literal["scan", "opensearch"]:
+        """The name that health answers with."""
+        ...
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Name, version and dimensions; constant."""
+        ...
+
+    def embed(self, texts: Sequence[str], purpose: Literal["memory", "query"]) -> NDArray[np.float32]:
+        """One unit vector a text, shape (n, dimensions). Raises Unavailable when the model does not answer."""
+        ...
+
+
+class AccessStore(Protocol):
+    """Tenants and their API keys; beside the Spaces, since it is what callers are made of."""
+
+    def put_tenant(self, tenant: Tenant) -> None:
+        """Store a new tenant. Raises Conflict when the name is taken."""
+        ...
+
+    def tenants(self) -> tuple[Tenant, ...]:
+        """All tenants, by name."""
+        ...
+
+    def tenant(self, name: str) -> Tenant | None:
+        """One tenant, or None."""
+        ...
+
+    def put_key(self, key: ApiKey) -> None:
+        """Store a new key."""
+        ...
+
+    def key(self, key_id: str) -> ApiKey | None:
+        """The key, read consistently, or None."""
+        ...
+
+    def keys(self, tenant: str) -> tuple[ApiKey, ...]:
+        """All keys of a tenant, revoked ones too, oldest first."""
+        ...
+
+    def revoke_key(self, key_id: str, moment: datetime) -> ApiKey:
+        """Mark the key as revoked; again is no error. Raises NotFound."""
+        ...
+
+
+class IdempotencyRecords(Protocol):
+    """Remembers which request used an idempotency key, and the answer it got, for 24 hours.
+
+    The claim holds digests only; the answer, which holds content, lives in the subject's space and is erased
+    with it.
+    """
+
+    def claim(self, tenant: str, key_digest: str, request_digest: str, now: datetime, deadline: datetime) -> Claim:
+        """Claim the key for this request; exactly one of many concurrent callers gets ``Claim.STARTED``.
+
+        A claim whose ``deadline`` passed unanswered may be taken over by the same request.
+        Raises InProgress or IdempotencyMismatch.
+        """
+        ...
+
+    def store(self, space: Space, tenant: str, key_digest: str, answer: StoredAnswer, now: datetime) -> None:
+        """Keep the first answer and mark the claim as answered."""
+        ...
+
+    def answer(self, space: Space, key_digest: str, now: datetime) -> StoredAnswer | None:
+        """The first answer, or None when it has been erased or has expired."""
+        ...
+
+    def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
+        """Give a claim up after a failure, so that the request may be tried again."""
+        ...
