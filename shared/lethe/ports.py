@@ -93,8 +93,8 @@ class Sessions(Protocol):
     ) -> AppendResult:
         """Add messages in order, giving each its sequence and turn; 1 to 100 of them.
 
-        A message whose ``client_id`` is already in the session is not added again. The session is created when
-        missing; its expiry becomes ``now`` + ``ttl_seconds``, for the head and for all that it holds. Messages are visible in order,
+        A message whose ``client_id`` is already in the session is not added again. A message expires
+        ``ttl_seconds`` after it was appended, the session with its newest message. Messages are visible in order,
         without gaps, also beside concurrent appends. An ended session is opened again.
         """
         ...
