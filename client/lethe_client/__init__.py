@@ -1,0 +1,91 @@
+"""Client of Lethe, the agent memory that you can prove forgotten.
+
+`Lethe` is the client; everything else here is what it takes and gives.
+"""
+
+from lethe_client.client import Lethe, Tier
+from lethe_client.errors import (
+    ConflictError,
+    ErasedError,
+    FieldError,
+    ForbiddenError,
+    InvalidRequestError,
+    LetheApiError,
+    LetheConnectionError,
+    LetheError,
+    LetheProtocolError,
+    NotFoundError,
+    ServerError,
+    ThrottledError,
+    UnauthenticatedError,
+    UnavailableError,
+    VersionConflictError,
+)
+from lethe_client.inputs import Category, MemoryInput, MessageInput, Origin, Role, SearchFilters
+from lethe_client.json_types import JsonInput, JsonObject, JsonValue
+from lethe_client.models import (
+    AddResult,
+    BatchItem,
+    BatchResult,
+    Entity,
+    Health,
+    Memory,
+    MemoryResult,
+    Page,
+    SearchResult,
+    Source,
+    Subject,
+)
+from lethe_client.recall_models import RecallResult, Route
+from lethe_client.retries import NO_RETRIES, RetryPolicy, Waits
+from lethe_client.session_models import AppendResult, Message, MessageReceipt, Session, SessionWindow
+
+__all__ = [
+    "NO_RETRIES",
+    "AddResult",
+    "AppendResult",
+    "BatchItem",
+    "BatchResult",
+    "Category",
+    "ConflictError",
+    "Entity",
+    "ErasedError",
+    "FieldError",
+    "ForbiddenError",
+    "Health",
+    "InvalidRequestError",
+    "JsonInput",
+    "JsonObject",
+    "JsonValue",
+    "Lethe",
+    "LetheApiError",
+    "LetheConnectionError",
+    "LetheError",
+    "LetheProtocolError",
+    "Memory",
+    "MemoryInput",
+    "MemoryResult",
+    "Message",
+    "MessageInput",
+    "MessageReceipt",
+    "NotFoundError",
+    "Origin",
+    "Page",
+    "RecallResult",
+    "RetryPolicy",
+    "Role",
+    "Route",
+    "SearchFilters",
+    "SearchResult",
+    "ServerError",
+    "Session",
+    "SessionWindow",
+    "Source",
+    "Subject",
+    "ThrottledError",
+    "Tier",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "VersionConflictError",
+    "Waits",
+]

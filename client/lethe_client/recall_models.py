@@ -1,0 +1,59 @@
+"""The answer of a recall, as frozen records."""
+
+from dataclasses import dataclass
+
+from lethe_client.fields import Fields
+from lethe_client.json_types import JsonObject, JsonValue
+from lethe_client.models import Entity, Memory
+from lethe_client.session_models import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which tiers a recall read, why, and whether a summary is due."""
+
+    tiers: tuple[str, ...]
+    reasons: JsonObject
+    summary_due: bool
+
+    @classmethod
+    def parse(cls, data: JsonObject) -> "Route":
+        """Read it from an answer."""
+        fields = Fields(data, "route")
+        return cls(fields.texts("tiers"), fields.object("reasons"), fields.flag("summary_due", False))
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """What the agent needs for its next answer: `context` goes into the prompt as it is.
+
+    `tokens` is the size of the context by the service's own count.
+    """
+
+    context: str
+    memories: tuple[Memory, ...]
+    entities: tuple[Entity, ...]
+    summary: JsonValue
+    messages: tuple[Message, ...]
+    route: Route
+    outcome: str
+    degraded: bool
+    tokens: int
+    explain: JsonObject | None
+
+    @classmethod
+    def parse(cls, data: JsonObject) -> "RecallResult":
+        """Read it from an answer."""
+        fields = Fields(data, "answer")
+        return cls(
+            context=fields.text("context"),
+            memories=fields.objects("memories", Memory.parse),
+            entities=fields.objects("entities", Entity.parse),
+            summary=fields.value("summary"),
+            messages=fields.objects("messages", Message.parse),
+            route=Route.parse(fields.object("route")),
+            outcome=fields.text("outcome"),
+            degraded=fields.flag("degraded", False),
+            tokens=fields.integer("tokens"),
+            explain=fields.optional_object("explain"),
+        )
