@@ -129,7 +129,11 @@ class Sessions(Protocol):
 
 
 class Entities(Protocol):
-    """Confirmed facts of one space. ``session_id`` scopes a key to one session; None means the subject's own."""
+    """Confirmed facts of one space. ``session_id`` scopes a key to one session; None means the subject's own.
+
+    Every change raises the head's revision in the same transaction (or after it, before it returns), so that
+    views cached by revision see it. Raises Erased when the epoch moved on.
+    """
 
     def put(self, space: Space, entity: Entity, expected_version: int | None) -> Entity:
         """Store ``entity`` as the new current value and keep the old one as history; returns what is stored.
