@@ -99,9 +99,7 @@ class Entities:
                 "limit": page_size,
                 "cursor": cursor,
             }
-            return page_of(
-                self._transport.send(Call("GET", "/v1/entities", query)).body, "entities", Entity.parse
-            )
+            return page_of(self._transport.send(Call("GET", "/v1/entities", query)).body, "entities", Entity.parse)
 
         return every(fetch)
 

@@ -54,9 +54,7 @@ class LetheApiError(LetheError):
         request_id: what to quote when asking for help; empty when the answer had none.
     """
 
-    def __init__(
-        self, status: int, code: str, detail: str, errors: tuple[FieldError, ...], request_id: str
-    ) -> None:
+    def __init__(self, status: int, code: str, detail: str, errors: tuple[FieldError, ...], request_id: str) -> None:
         named = "; ".join(f"{error.field}: {error.message}" for error in errors)
         super().__init__(f"{status} {code}: {detail}" + (f" ({named})" if named else ""))
         self.status = status

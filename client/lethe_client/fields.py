@@ -36,11 +36,7 @@ class Fields:
     def integer(self, name: str, default: int | None = None) -> int:
         """A whole number; without a default it must be there."""
         value = self.data.get(name, default)
-        return (
-            value
-            if isinstance(value, int) and not isinstance(value, bool)
-            else self._fail(name, "a whole number")
-        )
+        return value if isinstance(value, int) and not isinstance(value, bool) else self._fail(name, "a whole number")
 
     def number(self, name: str, default: float | None = None) -> float:
         """A number; without a default it must be there."""
@@ -82,8 +78,7 @@ class Fields:
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings; () when it is missing or null."""
         return tuple(
-            item if isinstance(item, str) else self._fail(name, "a list of strings")
-            for item in self._list(name)
+            item if isinstance(item, str) else self._fail(name, "a list of strings") for item in self._list(name)
         )
 
     def integers(self, name: str) -> dict[str, int]:
@@ -94,8 +89,7 @@ class Fields:
     def objects(self, name: str, make: Callable[[JsonObject], T]) -> tuple[T, ...]:
         """A list of objects, each made into `T`; () when it is missing or null."""
         return tuple(
-            make(item) if isinstance(item, dict) else self._fail(name, "a list of objects")
-            for item in self._list(name)
+            make(item) if isinstance(item, dict) else self._fail(name, "a list of objects") for item in self._list(name)
         )
 
     def _list(self, name: str) -> list[JsonValue]:

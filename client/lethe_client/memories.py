@@ -162,9 +162,7 @@ class Memories:
             "limit": limit,
             "cursor": cursor,
         }
-        return page_of(
-            self._transport.send(Call("GET", "/v1/memories", query)).body, "memories", Memory.parse
-        )
+        return page_of(self._transport.send(Call("GET", "/v1/memories", query)).body, "memories", Memory.parse)
 
     def history(self, memory_id: str, *, user_id: str | None = None) -> tuple[Memory, ...]:
         """Every version of one memory, oldest first."""
@@ -203,9 +201,7 @@ class Memories:
             "frozen": frozen,
         }
         path = path_of("v1", "memories", memory_id)
-        answer = self._transport.send(
-            Call("PATCH", path, body=body, changes=True, idempotency_key=idempotency_key)
-        )
+        answer = self._transport.send(Call("PATCH", path, body=body, changes=True, idempotency_key=idempotency_key))
         return Memory.parse(answer.body)
 
     def delete(self, memory_id: str, *, user_id: str | None = None) -> None:

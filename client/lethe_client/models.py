@@ -142,9 +142,7 @@ class AddResult:
     def parse(cls, data: JsonObject, replayed: bool) -> "AddResult":
         """Read it from an answer."""
         fields = Fields(data, "answer")
-        return cls(
-            fields.objects("results", MemoryResult.parse), fields.optional_text("notice") or "", replayed
-        )
+        return cls(fields.objects("results", MemoryResult.parse), fields.optional_text("notice") or "", replayed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +270,4 @@ class Health:
     def parse(cls, data: JsonObject) -> "Health":
         """Read it from an answer."""
         fields = Fields(data, "health")
-        return cls(
-            fields.text("status"), fields.text("version"), fields.text("engine"), fields.text("embedder")
-        )
+        return cls(fields.text("status"), fields.text("version"), fields.text("engine"), fields.text("embedder"))

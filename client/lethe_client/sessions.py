@@ -37,14 +37,10 @@ class Sessions:
             "ttl_seconds": ttl_seconds,
         }
         path = path_of("v1", "sessions", session_id, "messages")
-        answer = self._transport.send(
-            Call("POST", path, body=body, changes=True, idempotency_key=idempotency_key)
-        )
+        answer = self._transport.send(Call("POST", path, body=body, changes=True, idempotency_key=idempotency_key))
         return AppendResult.parse(answer.body, answer.replayed)
 
-    def window(
-        self, session_id: str, *, user_id: str | None = None, turns: int | None = None
-    ) -> SessionWindow:
+    def window(self, session_id: str, *, user_id: str | None = None, turns: int | None = None) -> SessionWindow:
         """The newest `turns` turns (10 unless told), oldest first, with the session's head and summary."""
         path = path_of("v1", "sessions", session_id, "messages")
         answer = self._transport.send(Call("GET", path, {"user_id": user_id, "turns": turns}))
@@ -72,14 +68,10 @@ class Sessions:
         """All sessions of the user that have not expired."""
         return every(lambda cursor: self.page(user_id=user_id, limit=page_size, cursor=cursor))
 
-    def page(
-        self, *, user_id: str | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Session]:
+    def page(self, *, user_id: str | None = None, limit: int | None = None, cursor: str | None = None) -> Page[Session]:
         """One page of sessions, for callers that hand the cursor on."""
         query = {"user_id": user_id, "limit": limit, "cursor": cursor}
-        return page_of(
-            self._transport.send(Call("GET", "/v1/sessions", query)).body, "sessions", Session.parse
-        )
+        return page_of(self._transport.send(Call("GET", "/v1/sessions", query)).body, "sessions", Session.parse)
 
     def end(self, session_id: str, *, user_id: str | None = None) -> None:
         """Say that the conversation is over."""

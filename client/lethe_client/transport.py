@@ -72,9 +72,7 @@ def path_of(*parts: str) -> str:
 class Transport:
     """Sends calls to one service with one key. Safe to share between threads."""
 
-    def __init__(
-        self, url: str, api_key: str, timeout: float, retry: RetryPolicy, waits: Waits | None = None
-    ) -> None:
+    def __init__(self, url: str, api_key: str, timeout: float, retry: RetryPolicy, waits: Waits | None = None) -> None:
         """Prepare the connection pool; nothing is sent yet.
 
         Raises:
@@ -139,9 +137,7 @@ class Transport:
         except UnicodeEncodeError:
             raise ValueError(_LONE_SURROGATE) from None
 
-    def _attempt(
-        self, call: Call, url: str, headers: dict[str, str], body: bytes | None
-    ) -> "Answer | _Failure":
+    def _attempt(self, call: Call, url: str, headers: dict[str, str], body: bytes | None) -> "Answer | _Failure":
         try:
             response = self._pool.request(call.method, url, body=body, headers=headers, redirect=False)
         except HTTPError as error:
