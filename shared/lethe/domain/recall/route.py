@@ -1,0 +1,51 @@
+"""Which tiers a recall reads, and why (requirement R1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lethe.domain.small_talk import is_small_talk
+
+
+class Tier(StrEnum):
+    """A kind of memory that recall can read."""
+
+    SESSION = "session"
+    ENTITIES = "entities"
+    MEMORIES = "memories"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The tiers to read, and the reason code of each tier, read or not."""
+
+    tiers: tuple[Tier, ...]
+    reasons: dict[str, str]
+
+    def reads(self, tier: Tier) -> bool:
+        """Whether ``tier`` is read."""
+        return tier in self.tiers
+
+
+def route(query: str, requested: Sequence[Tier] | None, session_id: str | None) -> Route:
+    """The caller's choice where it made one; else every tier that this request can use."""
+    reasons: dict[str, str] = {}
+    for tier in Tier:
+        if requested is not None:
+            reasons[tier] = "requested" if tier in requested else "not_requested"
+        else:
+            reasons[tier] = _own_reason(tier, query, session_id)
+    if session_id is None and reasons[Tier.SESSION] == "requested":
+        reasons[Tier.SESSION] = "no_session_named"
+    read = ("requested", "session_named", "confirmed_facts", "asks_for_content")
+    return Route(tuple(tier for tier in Tier if reasons[tier] in read), reasons)
+
+
+def _own_reason(tier: Tier, query: str, session_id: str | None) -> str:
+    if tier is Tier.SESSION:
+        return "session_named" if session_id is not None else "no_session_named"
+    if tier is Tier.ENTITIES:
+        return "confirmed_facts"
+    return "small_talk" if is_small_talk(query) else "asks_for_content"
