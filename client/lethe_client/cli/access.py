@@ -1,0 +1,59 @@
+"""The way from a command to the access table: tenants and API keys are made by whoever owns the tables.
+
+The service behind it is the same one that the authorizer's data comes from; it is imported only when a
+command needs it, so that the HTTP commands and the SDK stay free of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lethe_client.cli.laptop import find_laptop
+from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError
+
+if TYPE_CHECKING:
+    from lethe.services.access import Access
+
+ACCESS_TABLE = "LETHE_ACCESS_TABLE"
+
+
+@contextmanager
+def open_access(stack: str | None, around: Surroundings) -> Iterator[Access]:
+    """The access service of a deployed stack, of the environment, or of the running laptop stack.
+
+    What the service refuses becomes a CommandError with its own words.
+
+    Raises:
+        UsageError: nothing says where the access table is.
+    """
+    from lethe.entry.settings import AccessSettings
+    from lethe.entry.wiring import access_service
+
+    from lethe.errors import LetheError
+
+    settings = AccessSettings.from_environment(access_environment(stack, around))
+    try:
+        yield access_service(settings)
+    except LetheError as error:
+        raise CommandError(str(error)) from error
+
+
+def access_environment(stack: str | None, around: Surroundings) -> Mapping[str, str]:
+    """The environment that names the access table.
+
+    In this order: the stack that was named, the variables of this process, the laptop stack of this folder.
+    """
+    if stack is not None:
+        from lethe_client.cli.stack import environment_of_stack
+
+        return {**around.environment, **environment_of_stack(stack)}
+    if around.environment.get(ACCESS_TABLE):
+        return around.environment
+    laptop = find_laptop(around.folder)
+    if laptop is None or ACCESS_TABLE not in laptop.environment:
+        raise UsageError(
+            f"no access table: start the laptop stack with `make dev`, name a stack with --stack, or set {ACCESS_TABLE}"
+        )
+    return {**around.environment, **laptop.environment}

@@ -1,0 +1,135 @@
+"""`lethe remember | search | recall | memories`: one user's memory, over HTTP."""
+
+import argparse
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lethe_client.cli.laptop import find_laptop
+from lethe_client.cli.output import Output, shorten
+from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
+from lethe_client.client import Lethe
+from lethe_client.json_types import JsonObject, JsonValue
+from lethe_client.models import Memory
+
+
+def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
+    """Declare the commands of this group."""
+    remember = parsers.add_parser("remember", parents=[common], help="store one statement about a user")
+    remember.add_argument("user", metavar="USER")
+    remember.add_argument("text", metavar="TEXT")
+    remember.set_defaults(run=_remember)
+
+    search = parsers.add_parser("search", parents=[common], help="find memories of a user")
+    recall = parsers.add_parser("recall", parents=[common], help="print the block for the prompt")
+    for command, run in ((search, _search), (recall, _recall)):
+        command.add_argument("user", metavar="USER")
+        command.add_argument("query", metavar="QUERY")
+        command.add_argument("--top-k", type=int, metavar="N", help="memories at most (default 5)")
+        command.add_argument("--threshold", type=float, metavar="T", help="least relevance, 0 to 1 (default 0.55)")
+        command.set_defaults(run=run)
+    search.add_argument("--explain", action="store_true", help="show every candidate and why it was kept or dropped")
+
+    memories = parsers.add_parser("memories", parents=[common], help="list the memories of a user, newest first")
+    memories.add_argument("user", metavar="USER")
+    memories.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most this many (default 50)")
+    memories.set_defaults(run=_memories)
+
+
+@contextmanager
+def open_client(around: Surroundings) -> Iterator[Lethe]:
+    """A client for LETHE_URL and LETHE_API_KEY, or else for the laptop stack of this folder.
+
+    Raises:
+        UsageError: neither is there, or only half of it.
+    """
+    url, key = around.environment.get("LETHE_URL"), around.environment.get("LETHE_API_KEY")
+    if bool(url) != bool(key):
+        raise UsageError("set both LETHE_URL and LETHE_API_KEY, or neither")
+    if not url or not key:
+        laptop = find_laptop(around.folder)
+        if laptop is None:
+            raise UsageError("no service: start one with `make dev`, or set LETHE_URL and LETHE_API_KEY")
+        url, key = laptop.url, laptop.api_key
+    with Lethe(url, key) as client:
+        yield client
+
+
+def _remember(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        answer = client.memories.add(options.text, user_id=options.user)
+    if output.as_json:
+        output.json({"results": [result.raw for result in answer.results], "notice": answer.notice})
+        return
+    for result in answer.results:
+        output.line(f"{result.event} ({result.reason})" + (f"  {result.memory.id}" if result.memory else ""))
+    if answer.notice:
+        output.line(answer.notice)
+
+
+def _search(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        found = client.memories.search(
+            options.query,
+            user_id=options.user,
+            top_k=options.top_k,
+            threshold=options.threshold,
+            explain=options.explain or None,
+        )
+    if output.as_json:
+        memories: list[JsonValue] = [memory.raw for memory in found.memories]
+        answer: JsonObject = {"memories": memories, "outcome": found.outcome, "degraded": found.degraded}
+        output.json({**answer, **({"explain": found.explain} if found.explain is not None else {})})
+        return
+    if not found.memories:
+        output.line(found.outcome.replace("_", " "))
+    else:
+        output.table(("score", "date", "text"), [_row(memory, _score(memory)) for memory in found.memories])
+    if found.explain is not None:
+        output.line()
+        output.json(found.explain)
+
+
+def _recall(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        recalled = client.recall(options.query, user_id=options.user, top_k=options.top_k, threshold=options.threshold)
+    if output.as_json:
+        output.json(
+            {
+                "context": recalled.context,
+                "memories": [memory.raw for memory in recalled.memories],
+                "outcome": recalled.outcome,
+                "degraded": recalled.degraded,
+                "tokens": recalled.tokens,
+            }
+        )
+    else:
+        output.line(recalled.context or recalled.outcome.replace("_", " "))
+
+
+def _memories(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        walk = client.memories.list(user_id=options.user, page_size=min(options.limit, 200))
+        found = list(itertools.islice(walk, options.limit))
+    if output.as_json:
+        output.json({"memories": [memory.raw for memory in found]})
+    elif not found:
+        output.line("nothing stored")
+    else:
+        output.table(("status", "date", "text", "id"), [(*_row(memory, memory.status), memory.id) for memory in found])
+
+
+def _row(memory: Memory, first: str) -> tuple[str, str, str]:
+    said = memory.occurred_at or memory.created_at
+    return first, f"{said:%Y-%m-%d}", shorten(memory.text, 64)
+
+
+def _score(memory: Memory) -> str:
+    return "" if memory.score is None else f"{memory.score:.2f}"
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value

@@ -1,0 +1,38 @@
+"""Reads the outputs of a deployed stack."""
+
+from collections.abc import Callable, Mapping
+
+from lethe_client.cli.surroundings import CommandError, UsageError
+
+FetchOutputs = Callable[[str], Mapping[str, str]]
+
+_VARIABLES = {"AccessTableName": "LETHE_ACCESS_TABLE", "MasterSecretArn": "LETHE_SECRET_ARN"}
+
+
+def environment_of_stack(name: str, fetch: FetchOutputs | None = None) -> dict[str, str]:
+    """The settings that the access service needs, from the outputs of the stack.
+
+    Raises:
+        CommandError: the stack cannot be read with the AWS credentials of this shell.
+        UsageError: the stack is not one of Lethe.
+    """
+    outputs = (fetch or _cloudformation_outputs)(name)
+    missing = [output for output in _VARIABLES if not outputs.get(output)]
+    if missing:
+        raise UsageError(f"the stack has no output {', '.join(missing)}: is it one of Lethe?")
+    return {variable: outputs[output] for output, variable in _VARIABLES.items()}
+
+
+def _cloudformation_outputs(name: str) -> Mapping[str, str]:
+    import botocore.session
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        client = botocore.session.get_session().create_client("cloudformation")
+        stack = client.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "unknown")
+        raise CommandError(f"CloudFormation does not give the stack: {code}") from error
+    except BotoCoreError as error:
+        raise CommandError(f"AWS cannot be reached: {error}") from error
+    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}

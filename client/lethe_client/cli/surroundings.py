@@ -1,0 +1,49 @@
+"""What a command may touch of the world around it, and what it fails with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeAlias
+
+if TYPE_CHECKING:
+    from lethe.services.access import Access
+
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What a module adds its commands to."""
+
+
+class UsageError(Exception):
+    """The command cannot be run as it was typed, or nothing says where to run it; exit status 2."""
+
+
+class CommandError(Exception):
+    """The command was run and did not succeed; exit status 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Environment, folder, streams, and how to reach the access table; tests hand in their own."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    out: TextIO
+    err: TextIO
+    build_access: Callable[[Mapping[str, str]], Access]
+
+
+def real_surroundings() -> Surroundings:
+    """Those of this process."""
+    return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, _build_access)
+
+
+def _build_access(environment: Mapping[str, str]) -> Access:
+    # Imported here: the HTTP commands need nothing of it, and it takes longer than they do.
+    from lethe.entry.settings import AccessSettings
+    from lethe.entry.wiring import access_service
+
+    return access_service(AccessSettings.from_environment(environment))

@@ -1,0 +1,49 @@
+"""`lethe tenants create | list`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from lethe_client.cli.access import open_access
+from lethe_client.cli.output import Output
+from lethe_client.cli.surroundings import Parsers, Surroundings
+
+if TYPE_CHECKING:
+    from lethe.domain.access import Tenant
+
+
+def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
+    """Declare the commands of this group."""
+    group = parsers.add_parser("tenants", help="create and list tenants").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    create = group.add_parser("create", parents=[common], help="create a tenant")
+    create.add_argument("name", metavar="NAME", help="lower-case letters, digits and hyphens, at most 64")
+    create.set_defaults(run=_create)
+    group.add_parser("list", parents=[common], help="list the tenants").set_defaults(run=_list)
+
+
+def _create(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_access(options.stack, around) as access:
+        tenant = access.create_tenant(options.name)
+    if output.as_json:
+        output.json(_described(tenant))
+    else:
+        output.line(f"created tenant {tenant.name}")
+        output.line(f"next: lethe keys create --tenant {tenant.name} --permissions read,write --users alice")
+
+
+def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_access(options.stack, around) as access:
+        tenants = access.list_tenants()
+    if output.as_json:
+        output.json({"tenants": [_described(tenant) for tenant in tenants]})
+    elif not tenants:
+        output.line("no tenants")
+    else:
+        output.table(("tenant", "created"), [(t.name, f"{t.created_at:%Y-%m-%d %H:%M}") for t in tenants])
+
+
+def _described(tenant: Tenant) -> dict[str, str]:
+    return {"tenant": tenant.name, "name": tenant.name, "created_at": tenant.created_at.isoformat()}
