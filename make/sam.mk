@@ -1,0 +1,43 @@
+# The AWS side: SAM CLI in a virtual environment of its own, since its pins disagree with everybody else's.
+#
+#   make sam              install SAM CLI into .venv-sam
+#   make sam-validate     both validate modes; neither includes the other
+#   make sam-build        layers and functions for arm64, or with ARCHITECTURE=x86_64
+#   make layer-lock       resolve layers/dependencies/requirements.in again, with hashes
+#   make sam-lock         the same for SAM CLI itself
+
+SAM_VENV := .venv-sam
+SAM := $(SAM_VENV)/bin/sam
+ARCHITECTURE ?= arm64
+SAM_PYTHON ?= python3
+
+# SAM wants a region even to look at a file; without these it also reports usage and asks for an instance's role.
+SAM_ENVIRONMENT := SAM_CLI_TELEMETRY=0 AWS_EC2_METADATA_DISABLED=true AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1}
+
+LOCK := pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+.PHONY: sam sam-validate sam-build layer-lock sam-lock
+
+sam: $(SAM_VENV)/.installed
+
+$(SAM_VENV)/.installed: make/sam-requirements.txt
+	$(SAM_PYTHON) -m venv $(SAM_VENV)
+	$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+		--requirement make/sam-requirements.txt
+	touch $@
+
+sam-validate: sam
+	$(SAM_ENVIRONMENT) $(SAM) validate
+	$(SAM_ENVIRONMENT) $(SAM) validate --lint
+
+sam-build: sam
+	PYTHON=$(CURDIR)/$(SAM_VENV)/bin/python $(SAM_ENVIRONMENT) \
+		$(SAM) build --no-cached --parameter-overrides Architecture=$(ARCHITECTURE)
+
+# Any Python of the runtime's version, with pip-tools: hashes of every wheel are recorded, whatever the machine.
+layer-lock:
+	cd layers/dependencies && $(LOCK) --output-file requirements.txt requirements.in
+
+sam-lock:
+	$(LOCK) --output-file make/sam-requirements.txt make/sam-requirements.in
