@@ -14,7 +14,6 @@ from lethe.ports import Embedder
 from tests.fakes.embedder import FakeEmbedder
 from tests.support.embedding_servers import NATIVE_DIMENSIONS, EmbeddingServer
 
-
 SESSION = botocore.session.Session()  # one for all: reading botocore's data takes a while
 SESSION.set_credentials("AKIDEXAMPLE", "secret")
 

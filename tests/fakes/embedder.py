@@ -44,4 +44,4 @@ class FakeEmbedder:
             raise self.failing
         rows = [word_vector(text, self._model.dimensions) for text in texts]
         matrix = np.array(rows, np.float64).reshape(len(texts), self._model.dimensions)
-        return (matrix / np.linalg.norm(matrix, axis=1, keepdims=True)).astype(np.float32)
+        return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)

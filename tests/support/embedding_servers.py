@@ -12,7 +12,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -39,6 +39,9 @@ class Fault:
     silent: bool = False
     endless: bool = False
     reset: bool = False
+
+    def __str__(self) -> str:
+        return " ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name))
 
 
 SILENT = Fault(silent=True)
@@ -120,14 +123,16 @@ def _openai(body: Body, as_base64: bool) -> Body:
 class EmbeddingServer:
     """Answers well, but for the faults of `script`, one a request, and `always` once the script is over."""
 
-    def __init__(self, *script: Fault, always: Fault | None = None, key: str | None = None, as_base64: bool = False):
+    def __init__(
+        self, *script: Fault, always: Fault | None = None, key: str | None = None, as_base64: bool = False
+    ) -> None:
         self.asked: list[Asked] = []
         self.connections = 0
         self._script = deque(script)
         self._always, self._key, self._as_base64 = always, key, as_base64
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.lock = threading.Lock()
+        self.over = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
@@ -147,16 +152,16 @@ class EmbeddingServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
+        self.over.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
-    def _next_fault(self) -> Fault | None:
-        with self._lock:
+    def next_fault(self) -> Fault | None:
+        with self.lock:
             return self._script.popleft() if self._script else self._always
 
-    def _answer(self, asked: Asked) -> tuple[int, Mapping[str, str], Body]:
+    def answer(self, asked: Asked) -> tuple[int, Mapping[str, str], Body]:
         try:
             if asked.path == "/v1/embeddings":
                 if self._key is not None and asked.headers.get("authorization") != f"Bearer {self._key}":
@@ -172,75 +177,67 @@ class EmbeddingServer:
         except Refusal as refusal:
             return 400, {"x-amzn-ErrorType": "ValidationException"}, {"message": str(refusal)}
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    service: EmbeddingServer
+    protocol_version = "HTTP/1.1"
 
-            def setup(self) -> None:
-                super().setup()
-                with server._lock:
-                    server.connections += 1
+    def setup(self) -> None:
+        super().setup()
+        with self.service.lock:
+            self.service.connections += 1
 
-            def do_POST(self) -> None:
-                sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, sent)
-                with server._lock:
-                    server.asked.append(asked)
-                fault = server._next_fault()
-                if fault is None:
-                    self._send(*server._answer(asked))
-                else:
-                    self._misbehave(fault, asked)
+    def do_POST(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, sent)
+        with self.service.lock:
+            self.service.asked.append(asked)
+        fault = self.service.next_fault()
+        if fault is None:
+            self._send(*self.service.answer(asked))
+        else:
+            self._misbehave(fault, asked)
 
-            def _misbehave(self, fault: Fault, asked: Asked) -> None:
-                if fault.silent:
-                    server._over.wait()
-                    self.close_connection = True
-                elif fault.reset:
-                    # With a linger of 0 seconds closing sends RST instead of FIN.
-                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                    self.close_connection = True
-                elif fault.endless:
-                    self._send_forever()
-                elif fault.status != 200:
-                    self._send(fault.status, fault.headers, {"message": f"no: {asked.body}"})
-                else:
-                    _, headers, body = server._answer(asked)
-                    self._send(200, headers, fault.change(body) if fault.change else body, fault.raw, fault.cut_to)
+    def _misbehave(self, fault: Fault, asked: Asked) -> None:
+        if fault.silent:
+            self.service.over.wait()
+            self.close_connection = True
+        elif fault.reset:
+            # With a linger of 0 seconds closing sends RST instead of FIN.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+        elif fault.endless:
+            self._send_forever()
+        elif fault.status != 200:
+            self._send(fault.status, fault.headers, {"message": f"no: {asked.body}"})
+        else:
+            _, headers, body = self.service.answer(asked)
+            self._send(200, headers, fault.change(body) if fault.change else body, fault.raw, fault.cut_to)
 
-            def _send(
-                self,
-                code: int,
-                headers: Mapping[str, str],
-                body: Body,
-                raw: bytes | None = None,
-                cut_to: int | None = None,
-            ) -> None:
-                data = json.dumps(body).encode() if raw is None else raw
-                self.send_response(code)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data[:cut_to])
-                if cut_to is not None:
-                    self.close_connection = True
+    def _send(
+        self, code: int, headers: Mapping[str, str], body: Body, raw: bytes | None = None, cut_to: int | None = None
+    ) -> None:
+        data = json.dumps(body).encode() if raw is None else raw
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[:cut_to])
+        if cut_to is not None:
+            self.close_connection = True
 
-            def _send_forever(self) -> None:
-                self.send_response(200)
-                self.send_header("Connection", "close")
-                self.end_headers()
-                self.close_connection = True
-                try:
-                    while not server._over.is_set():
-                        self.wfile.write(b" " * 2**16)
-                except OSError:
-                    return  # the client has had enough
+    def _send_forever(self) -> None:
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while not self.service.over.is_set():
+                self.wfile.write(b" " * 2**16)
+        except OSError:
+            return  # the client has had enough
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Nothing: the output of a test run is for tests."""
-
-        return Handler
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: the output of a test run is for tests."""
