@@ -21,6 +21,7 @@ from lethe_client.errors import (
     UnavailableError,
     VersionConflictError,
 )
+from lethe_client.explain import Decision, ExplainedCandidate, Leg
 from lethe_client.inputs import Category, MemoryInput, MessageInput, Origin, Role, SearchFilters
 from lethe_client.json_types import JsonInput, JsonObject, JsonValue
 from lethe_client.models import (
@@ -38,7 +39,7 @@ from lethe_client.models import (
 )
 from lethe_client.recall_models import RecallResult, Route
 from lethe_client.retries import NO_RETRIES, RetryPolicy, Waits
-from lethe_client.session_models import AppendResult, Message, MessageReceipt, Session, SessionWindow
+from lethe_client.session_models import AppendResult, Message, MessageReceipt, Session, SessionSummary, SessionWindow
 
 __all__ = [
     "NO_RETRIES",
@@ -48,8 +49,10 @@ __all__ = [
     "BatchResult",
     "Category",
     "ConflictError",
+    "Decision",
     "Entity",
     "ErasedError",
+    "ExplainedCandidate",
     "FieldError",
     "ForbiddenError",
     "Health",
@@ -57,6 +60,7 @@ __all__ = [
     "JsonInput",
     "JsonObject",
     "JsonValue",
+    "Leg",
     "Lethe",
     "LetheApiError",
     "LetheConnectionError",
@@ -79,6 +83,7 @@ __all__ = [
     "SearchResult",
     "ServerError",
     "Session",
+    "SessionSummary",
     "SessionWindow",
     "Source",
     "Subject",

@@ -12,7 +12,10 @@ from lethe_client.transport import Call, Transport, path_of
 
 
 class Entities:
-    """Writes and reads entities. `user_id` may be left out with a key for exactly one user."""
+    """Writes and reads entities. `user_id` may be left out with a key for exactly one user.
+
+    With a `session_id`, the entity is one that holds in that session only.
+    """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -61,13 +64,13 @@ class Entities:
         )
         return Entity.parse(self._transport.send(call).body)
 
-    def get(self, key: str, *, user_id: str | None = None) -> Entity:
+    def get(self, key: str, *, user_id: str | None = None, session_id: str | None = None) -> Entity:
         """One entity.
 
         Raises:
             NotFoundError: there is none with this key for this user.
         """
-        call = Call("GET", path_of("v1", "entities", key), {"user_id": user_id})
+        call = Call("GET", path_of("v1", "entities", key), {"user_id": user_id, "session_id": session_id})
         return Entity.parse(self._transport.send(call).body)
 
     def list(
@@ -103,11 +106,13 @@ class Entities:
 
         return every(fetch)
 
-    def history(self, key: str, *, user_id: str | None = None) -> tuple[Entity, ...]:
+    def history(self, key: str, *, user_id: str | None = None, session_id: str | None = None) -> tuple[Entity, ...]:
         """Every version of one entity, oldest first."""
-        call = Call("GET", path_of("v1", "entities", key, "history"), {"user_id": user_id})
+        call = Call("GET", path_of("v1", "entities", key, "history"), {"user_id": user_id, "session_id": session_id})
         return Fields(self._transport.send(call).body, "history").objects("versions", Entity.parse)
 
-    def delete(self, key: str, *, user_id: str | None = None) -> None:
+    def delete(self, key: str, *, user_id: str | None = None, session_id: str | None = None) -> None:
         """Delete one entity; also when it was already gone."""
-        self._transport.send(Call("DELETE", path_of("v1", "entities", key), {"user_id": user_id}))
+        self._transport.send(
+            Call("DELETE", path_of("v1", "entities", key), {"user_id": user_id, "session_id": session_id})
+        )

@@ -1,6 +1,6 @@
 """What a caller hands in: the shapes of messages, memories and filters, as typed dictionaries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict
 
 from lethe_client.json_types import JsonInput
@@ -44,12 +44,12 @@ class MemoryInput(TypedDict, total=False):
 
 
 class SearchFilters(TypedDict, total=False):
-    """What a search may be narrowed to; every member given must hold."""
+    """What a search may be narrowed to; every member given must hold. A list means any of its values."""
 
-    kind: str
-    status: str
+    kind: str | Sequence[str]
+    status: str | Sequence[str]
     session_id: str
-    origin: Origin
+    origin: Origin | Sequence[Origin]
     created_after: str
     created_before: str
     valid_at: str

@@ -180,15 +180,21 @@ class Memories:
         confidence: float | None = None,
         metadata: Mapping[str, JsonInput] | None = None,
         valid_until: When | None = None,
+        no_end: bool = False,
         pinned: bool | None = None,
         frozen: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Memory:
         """Change what is given and leave the rest; `version` is the one that the caller saw.
 
+        `no_end` takes the end of its validity away.
+
         Raises:
+            ValueError: both `valid_until` and `no_end`.
             VersionConflictError: somebody else changed it since; the error names the current version.
         """
+        if no_end and valid_until is not None:
+            raise ValueError("give either valid_until or no_end")
         body: dict[str, object] = {
             "user_id": user_id,
             "version": version,
@@ -201,7 +207,10 @@ class Memories:
             "frozen": frozen,
         }
         path = path_of("v1", "memories", memory_id)
-        answer = self._transport.send(Call("PATCH", path, body=body, changes=True, idempotency_key=idempotency_key))
+        always = {"valid_until": None} if no_end else None
+        answer = self._transport.send(
+            Call("PATCH", path, body=body, always=always, changes=True, idempotency_key=idempotency_key)
+        )
         return Memory.parse(answer.body)
 
     def delete(self, memory_id: str, *, user_id: str | None = None) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from lethe_client.explain import ExplainedCandidate, explanation
 from lethe_client.fields import Fields
 from lethe_client.json_types import JsonObject, JsonValue
 
@@ -190,7 +191,7 @@ class SearchResult:
     memories: tuple[Memory, ...]
     outcome: str
     degraded: bool
-    explain: JsonObject | None
+    explain: tuple[ExplainedCandidate, ...] | None
 
     @classmethod
     def parse(cls, data: JsonObject) -> "SearchResult":
@@ -200,14 +201,18 @@ class SearchResult:
             fields.objects("memories", Memory.parse),
             fields.text("outcome"),
             fields.flag("degraded", False),
-            fields.optional_object("explain"),
+            explanation(fields),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One confirmed fact: a key and its JSON value."""
+    """One confirmed fact: a key and its JSON value.
 
+    `masked` says that the value is sensitive and this key may not see it; `value` is None then.
+    """
+
+    id: str
     key: str
     value: JsonValue
     category: str
@@ -216,6 +221,8 @@ class Entity:
     confidence: float
     session_id: str | None
     sensitive: bool
+    masked: bool
+    actor: str | None
     valid_from: datetime | None
     expires_at: datetime | None
     created_at: datetime | None
@@ -227,6 +234,7 @@ class Entity:
         """Read it from an answer."""
         fields = Fields(data, "entity")
         return cls(
+            id=fields.text("id", ""),
             key=fields.text("key"),
             value=fields.value("value"),
             category=fields.text("category", ""),
@@ -235,6 +243,8 @@ class Entity:
             confidence=fields.number("confidence", 1.0),
             session_id=fields.optional_text("session_id"),
             sensitive=fields.flag("sensitive", False),
+            masked=fields.flag("masked", False),
+            actor=fields.optional_text("actor"),
             valid_from=fields.optional_time("valid_from"),
             expires_at=fields.optional_time("expires_at"),
             created_at=fields.optional_time("created_at"),

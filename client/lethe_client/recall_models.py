@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from lethe_client.explain import ExplainedCandidate, explanation
 from lethe_client.fields import Fields
-from lethe_client.json_types import JsonObject, JsonValue
+from lethe_client.json_types import JsonObject
 from lethe_client.models import Entity, Memory
-from lethe_client.session_models import Message
+from lethe_client.session_models import Message, SessionSummary, optional_summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,13 @@ class RecallResult:
     context: str
     memories: tuple[Memory, ...]
     entities: tuple[Entity, ...]
-    summary: JsonValue
+    summary: SessionSummary | None
     messages: tuple[Message, ...]
     route: Route
     outcome: str
     degraded: bool
     tokens: int
-    explain: JsonObject | None
+    explain: tuple[ExplainedCandidate, ...] | None
 
     @classmethod
     def parse(cls, data: JsonObject) -> "RecallResult":
@@ -49,11 +50,11 @@ class RecallResult:
             context=fields.text("context"),
             memories=fields.objects("memories", Memory.parse),
             entities=fields.objects("entities", Entity.parse),
-            summary=fields.value("summary"),
+            summary=optional_summary(fields),
             messages=fields.objects("messages", Message.parse),
             route=Route.parse(fields.object("route")),
             outcome=fields.text("outcome"),
             degraded=fields.flag("degraded", False),
             tokens=fields.integer("tokens"),
-            explain=fields.optional_object("explain"),
+            explain=explanation(fields),
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lethe_client.fields import Fields
-from lethe_client.json_types import JsonObject, JsonValue
+from lethe_client.json_types import JsonObject
 from lethe_client.models import MemoryResult
 
 
@@ -15,7 +15,10 @@ class Session:
     session_id: str
     turns: int
     messages: int
+    created_at: datetime | None
+    updated_at: datetime | None
     expires_at: datetime | None
+    ended_at: datetime | None
     summary_due: bool
     summary_reason: str | None
     raw: JsonObject = field(repr=False, compare=False)
@@ -25,13 +28,16 @@ class Session:
         """Read it from an answer."""
         fields = Fields(data, "session")
         return cls(
-            fields.text("session_id", ""),
-            fields.integer("turns"),
-            fields.integer("messages"),
-            fields.optional_time("expires_at"),
-            fields.flag("summary_due", False),
-            fields.optional_text("summary_reason"),
-            data,
+            session_id=fields.text("session_id", ""),
+            turns=fields.integer("turns"),
+            messages=fields.integer("messages"),
+            created_at=fields.optional_time("created_at"),
+            updated_at=fields.optional_time("updated_at"),
+            expires_at=fields.optional_time("expires_at"),
+            ended_at=fields.optional_time("ended_at"),
+            summary_due=fields.flag("summary_due", False),
+            summary_reason=fields.optional_text("summary_reason"),
+            raw=data,
         )
 
 
@@ -106,12 +112,33 @@ class AppendResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """What stands for the messages up to `through_sequence`."""
+
+    text: str
+    through_sequence: int
+    created_at: datetime | None
+
+    @classmethod
+    def parse(cls, data: JsonObject) -> "SessionSummary":
+        """Read it from an answer."""
+        fields = Fields(data, "summary")
+        return cls(fields.text("text"), fields.integer("through_sequence", 0), fields.optional_time("created_at"))
+
+
+def optional_summary(fields: Fields) -> SessionSummary | None:
+    """The summary in an answer; None when there is none yet."""
+    data = fields.optional_object("summary")
+    return None if data is None else SessionSummary.parse(data)
+
+
+@dataclass(frozen=True, slots=True)
 class SessionWindow:
     """The newest turns of a session, oldest first, with its head and its summary."""
 
     messages: tuple[Message, ...]
     session: Session
-    summary: JsonValue
+    summary: SessionSummary | None
 
     @classmethod
     def parse(cls, data: JsonObject, session_id: str) -> "SessionWindow":
@@ -120,5 +147,5 @@ class SessionWindow:
         return cls(
             fields.objects("messages", Message.parse),
             Session.parse({"session_id": session_id, **fields.object("session")}),
-            fields.value("summary"),
+            optional_summary(fields),
         )

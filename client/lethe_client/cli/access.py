@@ -28,14 +28,11 @@ def open_access(stack: str | None, around: Surroundings) -> Iterator[Access]:
     Raises:
         UsageError: nothing says where the access table is.
     """
-    from lethe.entry.settings import AccessSettings
-    from lethe.entry.wiring import access_service
-
     from lethe.errors import LetheError
 
-    settings = AccessSettings.from_environment(access_environment(stack, around))
+    environment = access_environment(stack, around)
     try:
-        yield access_service(settings)
+        yield around.build_access(environment)
     except LetheError as error:
         raise CommandError(str(error)) from error
 

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None, around: Surroundings | None = None) 
     run: Run = options.run
     try:
         run(options, world, Output(world.out, options.json))
-    except (UsageError, ValueError) as error:
+    except UsageError as error:
         print(f"lethe: {error}", file=world.err)
         return 2
     except (CommandError, LetheError) as error:

@@ -9,7 +9,7 @@ from lethe_client.cli.laptop import find_laptop
 from lethe_client.cli.output import Output, shorten
 from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
 from lethe_client.client import Lethe
-from lethe_client.json_types import JsonObject, JsonValue
+from lethe_client.explain import ExplainedCandidate
 from lethe_client.models import Memory
 
 
@@ -51,8 +51,12 @@ def open_client(around: Surroundings) -> Iterator[Lethe]:
         if laptop is None:
             raise UsageError("no service: start one with `make dev`, or set LETHE_URL and LETHE_API_KEY")
         url, key = laptop.url, laptop.api_key
-    with Lethe(url, key) as client:
-        yield client
+    try:
+        with Lethe(url, key) as client:
+            yield client
+    except ValueError as error:
+        # The SDK's word for arguments that cannot be sent, such as a url that is none.
+        raise UsageError(str(error)) from error
 
 
 def _remember(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
@@ -77,17 +81,23 @@ def _search(options: argparse.Namespace, around: Surroundings, output: Output) -
             explain=options.explain or None,
         )
     if output.as_json:
-        memories: list[JsonValue] = [memory.raw for memory in found.memories]
-        answer: JsonObject = {"memories": memories, "outcome": found.outcome, "degraded": found.degraded}
-        output.json({**answer, **({"explain": found.explain} if found.explain is not None else {})})
+        answer: dict[str, object] = {
+            "memories": [memory.raw for memory in found.memories],
+            "outcome": found.outcome,
+            "degraded": found.degraded,
+        }
+        if found.explain is not None:
+            answer["explain"] = [candidate.raw for candidate in found.explain]
+        output.json(answer)
         return
     if not found.memories:
         output.line(found.outcome.replace("_", " "))
     else:
         output.table(("score", "date", "text"), [_row(memory, _score(memory)) for memory in found.memories])
-    if found.explain is not None:
+    if found.explain:
         output.line()
-        output.json(found.explain)
+        rows = [_explained(candidate) for candidate in found.explain]
+        output.table(("relevance", "words", "vector", "decided by", "reason", "text"), rows)
 
 
 def _recall(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
@@ -122,6 +132,21 @@ def _memories(options: argparse.Namespace, around: Surroundings, output: Output)
 def _row(memory: Memory, first: str) -> tuple[str, str, str]:
     said = memory.occurred_at or memory.created_at
     return first, f"{said:%Y-%m-%d}", shorten(memory.text, 64)
+
+
+def _explained(candidate: ExplainedCandidate) -> tuple[str, ...]:
+    """One candidate with its rank in each leg and the decision that ended its way, or the last one."""
+    decided = next(
+        (d for d in candidate.decisions if not d.kept), candidate.decisions[-1] if candidate.decisions else None
+    )
+    ranks = (candidate.legs.get(name) for name in ("words", "vector"))
+    return (
+        f"{candidate.relevance:.2f}",
+        *("-" if leg is None or leg.rank is None else str(leg.rank) for leg in ranks),
+        decided.stage if decided else "",
+        decided.reason if decided else "",
+        shorten(candidate.text, 48),
+    )
 
 
 def _score(memory: Memory) -> str:

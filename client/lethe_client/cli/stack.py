@@ -1,10 +1,29 @@
 """Reads the outputs of a deployed stack."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypedDict, cast
 
 from lethe_client.cli.surroundings import CommandError, UsageError
 
 FetchOutputs = Callable[[str], Mapping[str, str]]
+
+
+class _Output(TypedDict):
+    OutputKey: str
+    OutputValue: str
+
+
+class _Stack(TypedDict, total=False):
+    Outputs: Sequence[_Output]
+
+
+class _Stacks(TypedDict):
+    Stacks: Sequence[_Stack]
+
+
+class _CloudFormation(Protocol):
+    def describe_stacks(self, *, StackName: str) -> _Stacks: ...  # noqa: N803 - AWS's own name
+
 
 _VARIABLES = {"AccessTableName": "LETHE_ACCESS_TABLE", "MasterSecretArn": "LETHE_SECRET_ARN"}
 
@@ -28,7 +47,7 @@ def _cloudformation_outputs(name: str) -> Mapping[str, str]:
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        client = botocore.session.get_session().create_client("cloudformation")
+        client = cast(_CloudFormation, botocore.session.get_session().create_client("cloudformation"))
         stack = client.describe_stacks(StackName=name)["Stacks"][0]
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "unknown")

@@ -43,7 +43,14 @@ def real_surroundings() -> Surroundings:
 
 def _build_access(environment: Mapping[str, str]) -> Access:
     # Imported here: the HTTP commands need nothing of it, and it takes longer than they do.
-    from lethe.entry.settings import AccessSettings
     from lethe.entry.wiring import access_service
+    from pydantic import ValidationError
 
-    return access_service(AccessSettings.from_environment(environment))
+    from lethe.entry.settings import AccessSettings
+
+    try:
+        settings = AccessSettings.from_environment(environment)
+    except ValidationError as error:
+        named = (f"LETHE_{'_'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors())
+        raise UsageError("; ".join(named)) from error
+    return access_service(settings)

@@ -4,11 +4,21 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lethe_client import Lethe, Source
+from lethe_client import Decision, Leg, Lethe, Source
 from tests.unit.client.samples import memory, session
 from tests.unit.client.stub_service import Reply, StubService
 
 ENTITY = {"key": "shoe.size", "value": 42, "category": "profile", "version": 2, "origin": "user"}
+CANDIDATE = {
+    "id": "mem_1",
+    "text": "I moved to Lisbon.",
+    "relevance": 0.4,
+    "score": 0.41,
+    "kept": False,
+    "legs": {"words": {"rank": 1, "score": 7.5}, "vector": {"rank": None, "score": 0}},
+    "features": {"coverage": 0.5},
+    "decisions": [{"stage": "gate", "kept": False, "reason": "below_threshold"}],
+}
 
 
 def test_append_sends_the_messages_and_reads_what_became_of_them() -> None:
@@ -106,7 +116,7 @@ def test_batch_keeps_the_order_and_the_errors() -> None:
 
 
 def test_search_sends_only_what_was_given() -> None:
-    found = {"memories": [memory(score=0.9)], "outcome": "found", "degraded": False, "explain": {"candidates": []}}
+    found = {"memories": [memory(score=0.9)], "outcome": "found", "degraded": False, "explain": [CANDIDATE]}
     with StubService(Reply(200, found)) as stub:
         answer = Lethe(stub.url, "lk_a_b").memories.search(
             "where?", user_id="alice", threshold=0, filters={"kind": "fact"}, explain=True
@@ -118,7 +128,12 @@ def test_search_sends_only_what_was_given() -> None:
         "filters": {"kind": "fact"},
         "explain": True,
     }
-    assert (answer.outcome, answer.memories[0].score, answer.explain) == ("found", 0.9, {"candidates": []})
+    assert (answer.outcome, answer.memories[0].score) == ("found", 0.9)
+    assert answer.explain is not None
+    explained = answer.explain[0]
+    assert explained.legs == {"words": Leg(1, 7.5), "vector": Leg(None, 0.0)}
+    assert explained.decisions == (Decision("gate", False, "below_threshold"),)
+    assert explained.features == {"coverage": 0.5}
 
 
 def test_history_update_and_delete() -> None:
@@ -129,6 +144,17 @@ def test_history_update_and_delete() -> None:
         assert lethe.memories.update("mem_1", version=2, user_id="alice", pinned=False).version == 3
         lethe.memories.delete("mem_1", user_id="alice")
     assert stub.asked[1].body == {"user_id": "alice", "version": 2, "pinned": False}
+
+
+def test_the_end_of_a_memory_can_be_set_and_taken_away() -> None:
+    with StubService(Reply(200, memory(version=2)), Reply(200, memory(version=3))) as stub:
+        lethe = Lethe(stub.url, "lk_a_b")
+        lethe.memories.update("mem_1", version=1, user_id="alice", valid_until="2027-01-01T00:00:00Z")
+        lethe.memories.update("mem_1", version=2, user_id="alice", no_end=True)
+    assert stub.asked[0].body == {"user_id": "alice", "version": 1, "valid_until": "2027-01-01T00:00:00Z"}
+    assert stub.asked[1].body == {"user_id": "alice", "version": 2, "valid_until": None}
+    with pytest.raises(ValueError, match="either"):
+        lethe.memories.update("mem_1", version=2, no_end=True, valid_until="2027-01-01T00:00:00Z")
 
 
 def test_entities() -> None:

@@ -1,0 +1,100 @@
+"""Runs the `lethe` command in a world of its own: a folder, an environment, streams and an access table in memory."""
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lethe.domain.access import ApiKey, Tenant
+from lethe.errors import Conflict, NotFound
+from lethe.services.access import Access
+from lethe_client.cli import main
+from lethe_client.cli.surroundings import Surroundings
+
+MASTER_KEY = b"a root key of these tests, long enough"
+
+
+class AccessTable:
+    """Tenants and keys in memory."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Tenant] = {}
+        self.by_id: dict[str, ApiKey] = {}
+
+    def put_tenant(self, tenant: Tenant) -> None:
+        if tenant.name in self.by_name:
+            raise Conflict("the name is taken")
+        self.by_name[tenant.name] = tenant
+
+    def tenants(self) -> tuple[Tenant, ...]:
+        return tuple(sorted(self.by_name.values(), key=lambda tenant: tenant.name))
+
+    def tenant(self, name: str) -> Tenant | None:
+        return self.by_name.get(name)
+
+    def put_key(self, key: ApiKey) -> None:
+        self.by_id[key.id] = key
+
+    def key(self, key_id: str) -> ApiKey | None:
+        return self.by_id.get(key_id)
+
+    def keys(self, tenant: str) -> tuple[ApiKey, ...]:
+        return tuple(key for key in self.by_id.values() if key.tenant == tenant)
+
+    def revoke_key(self, key_id: str, moment: datetime) -> ApiKey:
+        if key_id not in self.by_id:
+            raise NotFound("there is no such key")
+        self.by_id[key_id] = replace(self.by_id[key_id], revoked_at=moment)
+        return self.by_id[key_id]
+
+
+class _Clock:
+    def now(self) -> datetime:
+        return datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
+
+
+class _Ids:
+    def __init__(self) -> None:
+        self.given = 0
+
+    def new(self, prefix: str) -> str:
+        self.given += 1
+        return f"{prefix}{self.given:026d}"
+
+
+@dataclass
+class World:
+    """Where commands run; `tables` are the access tables by their name in LETHE_ACCESS_TABLE."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, AccessTable] = field(default_factory=dict)
+    out: str = ""
+    err: str = ""
+
+    def __post_init__(self) -> None:
+        self._ids = _Ids()
+
+    def run(self, *argv: str) -> int:
+        """The exit status; what was printed is in `out` and `err`."""
+        out, err = io.StringIO(), io.StringIO()
+        status = main(list(argv), Surroundings(self.environment, self.folder, out, err, self._access))
+        self.out, self.err = out.getvalue(), err.getvalue()
+        return status
+
+    def answer(self) -> object:
+        """What was printed, as JSON."""
+        return json.loads(self.out)
+
+    def start_laptop(self, url: str = "http://127.0.0.1:8700", table: str = "dev-access") -> None:
+        """Write the file that a running laptop stack writes."""
+        (self.folder / ".lethe").mkdir()
+        environment = {"LETHE_ACCESS_TABLE": table, "LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1"}
+        content = {"url": url, "api_key": "lk_dev_key", "tenant": "dev", "environment": environment}
+        (self.folder / ".lethe" / "dev.json").write_text(json.dumps(content), encoding="utf-8")
+
+    def _access(self, environment: Mapping[str, str]) -> Access:
+        table = self.tables.setdefault(environment["LETHE_ACCESS_TABLE"], AccessTable())
+        return Access(table, MASTER_KEY, _Clock(), self._ids)
