@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lethe.errors import FieldError, LetheError
+from lethe.entry.problems import problem_headers, problem_text
+from lethe.errors import LetheError
 
 
 def new_request_id() -> str:
@@ -44,27 +43,10 @@ class Answer:
     route_key: str = "-"
 
 
-def problem(
-    request_id: str,
-    error: LetheError,
-    *,
-    headers: Sequence[tuple[str, str]] = (),
-    errors: Sequence[FieldError] = (),
-    route_key: str = "-",
-) -> Answer:
-    """The problem document (RFC 9457) of ``error``, in the one form that all answers of Lethe have.
+def problem(request_id: str, error: LetheError, route_key: str = "-") -> Answer:
+    """The problem document of ``error``, in the form that all answers of Lethe have.
 
     API Gateway itself would answer ``{"message": …}`` here; on a laptop the contract of the API goes before.
     """
-    document: dict[str, object] = {
-        "type": "about:blank",
-        "title": error.title,
-        "status": error.status,
-        "detail": error.detail,
-        "code": error.code,
-        "request_id": request_id,
-        "errors": [{"field": item.field, "message": item.message} for item in errors],
-    }
-    body = json.dumps(document).encode()
-    content = ("content-type", "application/problem+json")
-    return Answer(error.status, (content, *headers), body, route_key)
+    headers = tuple(problem_headers(error).items())
+    return Answer(error.status, headers, problem_text(error, request_id).encode(), route_key)

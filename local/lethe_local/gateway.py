@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from lethe.domain.json_values import JsonValue
 from lethe.errors import (
-    FieldError,
     Forbidden,
     InvalidInput,
     LetheError,
@@ -62,12 +61,13 @@ class Gateway:
             route_key = match.route.key
             return self._answer(request, match)
         except LetheError as error:
-            errors = error.errors if isinstance(error, InvalidInput) else ()
-            retry = (("retry-after", "2"),) if isinstance(error, Unavailable) else ()
-            return problem(request.id, error, errors=errors, headers=retry, route_key=route_key)
+            return problem(request.id, error, route_key)
+        except MalformedAnswer as error:
+            _log.error("%s: the function's answer is refused: %s", route_key, error)
+            return problem(request.id, LetheError(), route_key)
         except Exception:
             _log.exception("the gateway failed")
-            return problem(request.id, LetheError(), route_key=route_key)
+            return problem(request.id, LetheError(), route_key)
 
     def _match(self, request: Request) -> Match:
         try:
@@ -140,7 +140,7 @@ def _identity(authorizer: AuthorizerResource, request: Request, match: Match) ->
 
 
 def _not_utf8(field: str) -> InvalidInput:
-    return InvalidInput([FieldError(field, "must be percent-encoded UTF-8")])
+    return InvalidInput.of(field, "must be percent-encoded UTF-8")
 
 
 def _size(event: Event) -> int:

@@ -1,0 +1,145 @@
+"""DynamoDB by moto behind a socket of our own: the tables where there is neither dynoxide's binary nor npm.
+
+moto keeps everything in memory and loses updates when threads meet, so one lock lets a single call in at a time, and
+the items of all tables are written to a file: some seconds after a change, and on stop.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+import time
+from pathlib import Path
+
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.compat import HTTPHeaders
+from moto.backends import get_backend
+from moto.core.botocore_stubber import BotocoreStubber
+from moto.dynamodb.models import DynamoDBBackend
+
+from lethe_local.exchange import Answer, Request
+from lethe_local.intrinsics import REGION
+from lethe_local.server import HttpServer
+from lethe_local.state import write_private
+
+_WRITES = ("Put", "Update", "Delete", "BatchWrite", "TransactWrite")
+_SAVE_EVERY_SECONDS = 5.0
+# Saving holds the lock while it copies: never more than this share of the time.
+_MOST_SHARE = 0.05
+_log = logging.getLogger("lethe_local.moto")
+
+
+class StateUnreadable(Exception):
+    """The saved tables cannot be read back."""
+
+
+class MotoTables:
+    """A DynamoDB endpoint on loopback, saved in ``file`` (when given) and loaded from there by ``load``."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._lock = threading.RLock()
+        # An account of its own: moto's tables are global to the process.
+        self._account = f"{secrets.randbelow(10**12):012}"
+        self._stubber = BotocoreStubber()
+        self._changed = False
+        self._stopping = threading.Event()
+        self._server = HttpServer(0, self._respond)
+        self.url = f"http://127.0.0.1:{self._server.port}"
+        self._saver = threading.Thread(target=self._save_now_and_then, name="moto-saver", daemon=True)
+        self._saver.start()
+
+    def load(self) -> int:
+        """Put the saved items into the tables, which must exist; how many there were. Raises StateUnreadable."""
+        if self._file is None or not self._file.exists():
+            return 0
+        saved = read_items(self._file)
+        with self._lock:
+            backend = self._backend()
+            for table, items in saved.items():
+                if table not in backend.tables:
+                    raise StateUnreadable(f"{self._file.name} holds a table {table} that the template does not have")
+                for item in items:
+                    backend.put_item(table, item)
+        return sum(len(items) for items in saved.values())
+
+    def save(self) -> None:
+        """Write all items to the file, whole or not at all."""
+        if self._file is None:
+            return
+        with self._lock:
+            self._changed = False
+            tables = self._backend().tables
+            saved = {
+                name: [item.to_json()["Attributes"] for item in table.all_items()] for name, table in tables.items()
+            }
+        write_private(self._file, json.dumps({"version": 1, "tables": saved}, ensure_ascii=False))
+
+    def stop(self) -> None:
+        """Save and end. Again is no error."""
+        if not self._stopping.is_set():
+            self._end()
+            self.save()
+            self._backend().reset()
+
+    def discard(self) -> None:
+        """End without saving: what is in the file stays there."""
+        if not self._stopping.is_set():
+            self._end()
+            self._backend().reset()
+
+    def _end(self) -> None:
+        self._stopping.set()
+        self._saver.join()
+        self._server.stop()
+
+    def _backend(self) -> DynamoDBBackend:
+        return get_backend("dynamodb")[self._account][REGION]
+
+    def _respond(self, request: Request) -> Answer:
+        target = request.header("x-amz-target") or ""
+        service = "streams.dynamodb" if target.startswith("DynamoDBStreams") else "dynamodb"
+        url = f"https://{service}.{REGION}.amazonaws.com/"
+        headers = HTTPHeaders()
+        for name, value in request.headers:
+            # Without a signature moto takes the region from the address: one region, whatever the caller's is.
+            if name not in ("host", "authorization"):
+                headers[name] = value
+        headers["host"] = f"{service}.{REGION}.amazonaws.com"
+        headers["x-moto-account-id"] = self._account
+        if not target.startswith("DynamoDB"):
+            return Answer(400, (("content-type", "text/plain"),), b"this endpoint speaks DynamoDB only\n")
+        with self._lock:
+            prepared = AWSPreparedRequest(request.method, url, headers, request.body, False)
+            answer = self._stubber.process_request(prepared)
+            if target.partition(".")[2].startswith(_WRITES):
+                self._changed = True
+        if answer is None:
+            raise RuntimeError("moto did not take the request")
+        status, given, body = answer
+        kept = tuple((name.lower(), str(value)) for name, value in given.items())
+        return Answer(int(status), kept, body if isinstance(body, bytes) else str(body).encode())
+
+    def _save_now_and_then(self) -> None:
+        pause = _SAVE_EVERY_SECONDS
+        while not self._stopping.wait(pause):
+            if not self._changed:
+                continue
+            started = time.monotonic()
+            try:
+                self.save()
+            except OSError:
+                _log.exception("the tables could not be saved")
+            pause = max(_SAVE_EVERY_SECONDS, (time.monotonic() - started) / _MOST_SHARE)
+
+
+def read_items(file: Path) -> dict[str, list[dict[str, dict[str, object]]]]:
+    """The items that ``MotoTables.save`` wrote, by table. Raises StateUnreadable."""
+    try:
+        saved = json.loads(file.read_text(encoding="utf-8"))
+        tables: dict[str, list[dict[str, dict[str, object]]]] = saved["tables"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateUnreadable(f"{file.name} cannot be read; start fresh to begin without it") from error
+    return tables

@@ -1,0 +1,178 @@
+"""The whole stack on this machine: the template's functions and tables behind its HTTP API, in one process."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from lethe_local.backends import Backend, Choice, TablesWanted, choose_binary, open_backend
+from lethe_local.clock import VirtualClock
+from lethe_local.functions import LocalFunction
+from lethe_local.gateway import WAIT_SECONDS, Gateway
+from lethe_local.intrinsics import REGION
+from lethe_local.server import HttpServer, Report
+from lethe_local.state import StateFolder
+from lethe_local.template import Template, read_template
+
+_log = logging.getLogger("lethe_local.stack")
+
+
+@dataclass(frozen=True, slots=True)
+class StackOptions:
+    """How to run the stack.
+
+    Attributes:
+        root: the folder with template.yaml.
+        state_dir: where the data and the master key live; one stack at a time.
+        port: of the HTTP API on 127.0.0.1; 0 takes a free one.
+        fresh: drop what an earlier run left in ``state_dir``.
+        dynamodb_endpoint: another DynamoDB for the tables, instead of one of our own.
+        tables: what holds the tables; ``auto`` takes dynoxide when its binary or npm is there, else moto.
+        settings: further environment variables of all functions, over the template's.
+        report: hears of every answered request.
+        say: hears of what takes long, such as an installation.
+        wait_seconds: how long the gateway waits for a function.
+    """
+
+    root: Path
+    state_dir: Path
+    port: int = 0
+    fresh: bool = False
+    dynamodb_endpoint: str | None = None
+    tables: Choice = "auto"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    report: Report | None = None
+    say: Callable[[str], None] = _log.info
+    wait_seconds: float = WAIT_SECONDS
+
+
+class LocalStack:
+    """A running stack; a context manager that stops it at the end."""
+
+    def __init__(
+        self,
+        server: HttpServer,
+        backend: Backend,
+        environment: Mapping[str, str],
+        clock: VirtualClock,
+        resources: ExitStack,
+    ) -> None:
+        self._backend = backend
+        self._resources = resources
+        self.url = f"http://127.0.0.1:{server.port}"
+        self.environment = environment
+        self.clock = clock
+
+    @classmethod
+    def start(cls, options: StackOptions) -> Self:
+        """Start everything; what is returned answers requests.
+
+        Raises AlreadyRunning, TemplateError, StateUnreadable, OSError when the port is taken, RuntimeError when
+        dynoxide is demanded or does not start.
+        """
+        with ExitStack() as resources:
+            state = StateFolder(options.state_dir, options.fresh)
+            resources.callback(state.close)
+            template = read_template(options.root / "template.yaml")
+            process = _process_variables(options)
+            resources.callback(_with_environment(process))
+            backend = _open_tables(options, template)
+            resources.callback(backend.stop)
+            clock = VirtualClock()
+            overrides = process | _overrides(options, backend, state.master_key())
+            functions = {
+                logical_id: LocalFunction(resource, {**resource.environment, **overrides}, clock)
+                for logical_id, resource in template.functions.items()
+            }
+            gateway = Gateway(template, functions, clock, options.wait_seconds)
+            server = HttpServer(options.port, gateway.handle, options.report)
+            resources.callback(server.stop)
+            environment = {**_shared_settings(template), **overrides}
+            return cls(server, backend, environment, clock, resources.pop_all())
+
+    @property
+    def description(self) -> str:
+        """One line: what it runs on, and how to get the other."""
+        return self._backend.description
+
+    def stop(self) -> None:
+        """Answer what still runs, save the state, end. Again is no error."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _process_variables(options: StackOptions) -> dict[str, str]:
+    """What the AWS libraries read from the process itself.
+
+    Credentials are made up, so that no call can reach an account of the user's, unless the settings name a service
+    that is really there: Bedrock, or another DynamoDB. Then the user's own are left alone.
+    """
+    variables = {"POWERTOOLS_TRACE_DISABLED": "true", "AWS_XRAY_SDK_ENABLED": "false"}
+    uses_bedrock = options.settings.get("LETHE_EMBEDDER", "").startswith("bedrock:")
+    brings_own = options.dynamodb_endpoint is not None and _has_credentials()
+    if not uses_bedrock and not brings_own:
+        made_up = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": REGION}
+        variables |= made_up | {"AWS_DEFAULT_REGION": REGION, "AWS_EC2_METADATA_DISABLED": "true"}
+    return variables
+
+
+def _has_credentials() -> bool:
+    return any(os.environ.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
+
+
+def _with_environment(variables: Mapping[str, str]) -> Callable[[], None]:
+    """Set ``variables`` in this process; what is returned puts back what was there before."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+
+    def restore() -> None:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    return restore
+
+
+def _open_tables(options: StackOptions, template: Template) -> Backend:
+    binary = None
+    if options.dynamodb_endpoint is None:
+        binary = choose_binary(options.tables, options.root, options.root / ".lethe" / "tools", options.say)
+    wanted = TablesWanted(template.tables, template.table_names)
+    return open_backend(wanted, options.state_dir, binary, options.dynamodb_endpoint)
+
+
+def _overrides(options: StackOptions, backend: Backend, master_key: str) -> dict[str, str]:
+    """What differs from the template on a laptop, in the environment of every function."""
+    return {
+        "LETHE_EMBEDDER": "local",
+        "LETHE_SECRET_ARN": "",
+        **options.settings,
+        "LETHE_DYNAMODB_ENDPOINT": backend.url,
+        "LETHE_MASTER_KEY": master_key,
+    }
+
+
+def _shared_settings(template: Template) -> dict[str, str]:
+    """The template's settings for the ``lethe`` command: those that no two functions see differently."""
+    merged: dict[str, str] = {}
+    disputed: set[str] = set()
+    for function in template.functions.values():
+        for name, value in function.environment.items():
+            if merged.setdefault(name, value) != value:
+                disputed.add(name)
+    return {name: value for name, value in merged.items() if name.startswith("LETHE_") and name not in disputed}

@@ -1,0 +1,63 @@
+"""The folder that the local stack keeps its state in: one process at a time, nothing readable by other users."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+_STATE_FILES = ("dynoxide.db*", "tables.json*", "master_key", "dev_key.json", "dev.json")
+
+
+class AlreadyRunning(Exception):
+    """Another local stack uses the same state."""
+
+
+class StateFolder:
+    """The folder, locked for this process until ``close``."""
+
+    def __init__(self, path: Path, fresh: bool) -> None:
+        """Create and lock ``path``; with ``fresh`` drop what an earlier stack left there. Raises AlreadyRunning."""
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.chmod(0o700)
+        self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise AlreadyRunning("another local stack is running on this state") from error
+        if fresh:
+            for pattern in _STATE_FILES:
+                for file in path.glob(pattern):
+                    file.unlink()
+
+    def master_key(self) -> str:
+        """The root key of subject hashes and cursor signatures: made once, the same over restarts."""
+        file = self.path / "master_key"
+        if not file.exists():
+            write_private(file, secrets.token_urlsafe(48))
+        return file.read_text(encoding="ascii")
+
+    def close(self) -> None:
+        """Let another process use the folder. Again is no error."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only this user can read, whole or not at all, also when the machine stops in between."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}.new")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(file)
+    finally:
+        with contextlib.suppress(FileNotFoundError):  # it has become the file, unless something failed
+            draft.unlink()
