@@ -1,0 +1,137 @@
+"""Adding memories: exact duplicates found, everything else written, whatever else goes on beside it.
+
+Up to 49 memories go out at once, in one transaction with the head, and nothing is read before: a taken hash cancels
+the transaction and is named in the reasons. More of them are first compared with the stored hashes (a big import run
+twice is all duplicates), then written in transactions of 49 without the head, some at once; the caller raises the
+revision afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lethe.adapters.dynamodb.database import Database, Transaction
+from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, WriteConflict, wait
+from lethe.adapters.dynamodb.heads import raise_within
+from lethe.adapters.dynamodb.memory_items import item_bytes, memory_row
+from lethe.domain import keys
+from lethe.domain.identity import Space
+from lethe.domain.memory import Memory
+from lethe.errors import Conflict, Erased, Throttled
+from lethe.ports import Stored
+
+GROUP = 49
+"""Memories in one transaction: two items each, and the head, are at most 99 of the 100 that are allowed."""
+
+GROUP_BYTES = 3_000_000
+"""Of the 4 MB that one transaction may hold."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What happened: ids of the memories that hold the hashes of duplicates, and whether the revision is raised."""
+
+    holders: dict[str, str] = field(default_factory=dict)
+    stored: int = 0
+    revision_raised: bool = True
+
+
+def add_all(database: Database, space: Space, memories: Sequence[Memory]) -> tuple[tuple[Stored, ...], bool]:
+    """Store what is new; one result a memory, in order, and whether the caller must raise the revision."""
+    first: dict[str, Memory] = {}
+    for memory in memories:
+        first.setdefault(memory.content_hash, memory)
+    outcomes = _write(database, space, list(first.values()))
+    holders = {content: holder for outcome in outcomes for content, holder in outcome.holders.items()}
+    raise_needed = any(outcome.stored and not outcome.revision_raised for outcome in outcomes)
+    return tuple(_result(memory, first, holders) for memory in memories), raise_needed
+
+
+def _result(memory: Memory, first: dict[str, Memory], holders: dict[str, str]) -> Stored:
+    holder = holders.get(memory.content_hash)
+    if holder is None and first[memory.content_hash] is not memory:
+        holder = first[memory.content_hash].id
+    return Stored(memory, holder)
+
+
+def _write(database: Database, space: Space, memories: list[Memory]) -> list[Outcome]:
+    groups = list(_groups(memories))
+    if not groups:
+        return []
+    if len(groups) == 1:
+        return [_add_group(database, space, groups[0], with_head=True)]
+    partition = keys.space_partition(space)
+    taken = database.get_many(database.models.content, [(partition, keys.content(m.content_hash)) for m in memories])
+    known = Outcome({keys.split(item["sk"]["S"])[1]: item["memory_id"]["S"] for item in taken})
+    fresh = [memory for memory in memories if memory.content_hash not in known.holders]
+    added = database.at_once(lambda group: _add_group(database, space, group, with_head=False), list(_groups(fresh)))
+    return [known, *added]
+
+
+def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
+    group: list[Memory] = []
+    size = 0
+    for memory in memories:
+        length = item_bytes(memory)
+        if group and (len(group) == GROUP or size + length > GROUP_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(memory)
+        size += length
+    if group:
+        yield group
+
+
+def _add_group(database: Database, space: Space, memories: list[Memory], with_head: bool) -> Outcome:
+    outcome = Outcome(revision_raised=with_head)
+    left = memories
+    for attempt in range(ATTEMPTS):
+        if not left:
+            return outcome
+        try:
+            database.transact(_transaction(database, space, left, outcome.revision_raised))
+        except WriteConflict:
+            # Somebody writes to the same head. Without it there is nothing to conflict about, and raises of the
+            # revision, plain updates, queue up in the store instead of failing.
+            outcome.revision_raised = False
+            wait(attempt)
+        except ConditionFailed as failed:
+            holders = _holders(left, failed)
+            if any(holders.get(memory.content_hash) == memory.id for memory in left):
+                # Our own ids are there: an earlier attempt did it all, and only its answer was lost.
+                break
+            outcome.holders |= holders
+            left = [memory for memory in left if memory.content_hash not in holders]
+        else:
+            break
+    else:
+        raise Throttled("too many writes at once to the same memories")
+    outcome.stored = len(left)
+    return outcome
+
+
+def _transaction(database: Database, space: Space, memories: Sequence[Memory], with_head: bool) -> Transaction:
+    row, pointer = database.models.memory, database.models.content
+    partition = keys.space_partition(space)
+    transaction = Transaction()
+    for memory in memories:
+        transaction.put(memory_row(row, space, memory), row.pk.does_not_exist())
+        held = pointer(partition, keys.content(memory.content_hash), memory_id=memory.id)
+        transaction.put(held, pointer.pk.does_not_exist())
+    if with_head:
+        raise_within(database, transaction, space)
+    return transaction
+
+
+def _holders(memories: Sequence[Memory], failed: ConditionFailed) -> dict[str, str]:
+    """Content hash to the memory that holds it. Raises Erased when it was the head that did not hold."""
+    if len(failed.found) > 2 * len(memories) and failed.found[-1] is not None:
+        raise Erased("the subject was erased since the request began") from failed
+    holders = {}
+    for memory, there, taken in zip(memories, failed.found[0::2], failed.found[1::2], strict=False):
+        if taken is not None:
+            holders[memory.content_hash] = str(taken["memory_id"]["S"])
+        elif there is not None:
+            raise Conflict("the id of a new memory is taken") from failed
+    return holders

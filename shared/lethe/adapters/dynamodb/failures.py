@@ -1,0 +1,114 @@
+"""The one place where DynamoDB's failures become Lethe's, and where conflicts are tried again."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias, TypeVar, cast
+
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+
+from lethe.errors import LetheError, Throttled, Unavailable
+
+Result = TypeVar("Result")
+
+Item: TypeAlias = "dict[str, dict[str, Any]]"
+"""An item as DynamoDB writes it: attribute name to a type letter and its value."""
+
+ATTEMPTS = 10
+"""How often a write that met another one is tried before the caller hears of it."""
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5
+
+_THROTTLED = frozenset(
+    (
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+        "ThrottlingError",
+        "ThrottledException",
+        "TooManyRequestsException",
+        "LimitExceededException",
+        "BandwidthLimitExceeded",
+        "SlowDown",
+        "Throttling",
+    )
+)
+_CONFLICTS = frozenset(("TransactionConflict", "TransactionConflictException", "TransactionInProgressException"))
+_CONDITION = frozenset(("ConditionalCheckFailed", "ConditionalCheckFailedException"))
+# A refused request of ours is a defect; everything else that is no answer means that the store cannot be used now.
+_OUR_FAULT = frozenset(("ValidationException", "SerializationException", "ItemCollectionSizeLimitExceededException"))
+
+
+class WriteConflict(Exception):
+    """Another write was at one of the items at the same moment; trying again helps."""
+
+
+class ConditionFailed(Exception):
+    """Conditions did not hold. ``found`` has one entry an operation: None where the condition held, else the item
+    that stands there ({} when there is none, or when the operation did not ask for it).
+    """
+
+    def __init__(self, found: list[Item | None]) -> None:
+        super().__init__("a condition did not hold")
+        self.found = found
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raises Throttled, Unavailable, WriteConflict or ConditionFailed in place of botocore's exceptions.
+
+    No text of the vendor is passed on: it may quote what was sent.
+    """
+    try:
+        yield
+    except ClientError as error:
+        raise _of_answer(error) from error
+    except (BotoCoreError, HTTPClientError) as error:
+        raise Unavailable("the store does not answer") from error
+
+
+def _of_answer(error: ClientError) -> Exception:
+    code = error.response.get("Error", {}).get("Code", "")
+    if code == "TransactionCanceledException":
+        return _of_cancellation(error)
+    if code in _CONDITION:
+        return ConditionFailed([cast("dict[str, Any]", error.response).get("Item", {})])
+    if code in _CONFLICTS:
+        return WriteConflict()
+    if code in _THROTTLED:
+        return Throttled("the store takes no more requests now")
+    if code in _OUR_FAULT:
+        return LetheError(f"the store refused a request: {code}")
+    return Unavailable("the store cannot be used")
+
+
+def _of_cancellation(error: ClientError) -> Exception:
+    reasons = cast("list[dict[str, Any]]", error.response.get("CancellationReasons", []))
+    codes = {reason.get("Code") for reason in reasons}
+    if codes & _CONDITION:
+        return ConditionFailed([r.get("Item", {}) if r.get("Code") in _CONDITION else None for r in reasons])
+    if codes & _CONFLICTS:
+        return WriteConflict()
+    if codes & _THROTTLED or "ThrottlingError" in codes or "ProvisionedThroughputExceeded" in codes:
+        return Throttled("the store takes no more requests now")
+    return LetheError("the store refused a transaction")
+
+
+def wait(attempt: int) -> None:
+    """Sleep before another attempt: full jitter, at most half a second (AWS Architecture Blog, "Exponential
+    Backoff And Jitter", 2015). ``attempt`` counts from 0.
+    """
+    time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
+
+
+def with_retries(write: Callable[[], Result]) -> Result:
+    """``write()``, tried again while it meets other writes. Raises Throttled when they do not end."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return write()
+        except WriteConflict:
+            wait(attempt)
+    raise Throttled("too many writes at once to the same place")

@@ -1,0 +1,136 @@
+"""Long-term memory in the table of memories.
+
+A memory is a ``MEM`` item and a ``HASH`` item that come and go in one transaction, and an ``OLD`` item for each
+superseded version. The head's revision is raised in the same transaction where it can be, else after it: the items
+first, the revision next, the answer last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from lethe.adapters.dynamodb.bulk import add_all
+from lethe.adapters.dynamodb.database import Database, Transaction
+from lethe.adapters.dynamodb.deletion import delete_memories
+from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
+from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, raise_within
+from lethe.adapters.dynamodb.memory_items import WITHOUT_VECTOR, memory_of, memory_row
+from lethe.domain import keys
+from lethe.domain.identity import Space
+from lethe.domain.memory import Memory
+from lethe.errors import Conflict, Erased, LetheError, NotFound, VersionConflict
+from lethe.ports import Page, Stored
+
+_MOST = 1_000
+
+
+class DynamoMemories:
+    """``Memories`` in the table of memories."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._row = database.models.memory
+        self._pointer = database.models.content
+        self._heads = DynamoSubjectHeads(database)
+
+    def add(self, space: Space, memories: Sequence[Memory]) -> tuple[Stored, ...]:
+        """Up to 49: one transaction. More: the known hashes, transactions at once, the revision."""
+        if len(memories) > _MOST:
+            raise ValueError(f"at most {_MOST} memories in one call")
+        stored, raise_needed = add_all(self._database, space, memories)
+        if raise_needed:
+            self._heads.raise_revision(space)
+        return stored
+
+    def get(self, space: Space, memory_id: str) -> Memory | None:
+        """One read."""
+        item = self._database.get_item(self._row, keys.space_partition(space), keys.memory(memory_id))
+        return None if item is None else memory_of(item)
+
+    def get_many(self, space: Space, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        """Batches of 100, at once."""
+        partition = keys.space_partition(space)
+        items = self._database.get_many(self._row, [(partition, keys.memory(memory_id)) for memory_id in memory_ids])
+        return {memory.id: memory for memory in map(memory_of, items)}
+
+    def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
+        """One query; the memories come without their embeddings. ``start`` is the last id of the page before."""
+        key_range = keys.beginning_with(keys.MEMORIES)
+        if start is not None:
+            key_range = replace(key_range, last=keys.memory(start))
+        items = self._database.query(
+            self._row,
+            keys.space_partition(space),
+            key_range,
+            newest_first=True,
+            limit=limit + 2,  # the start itself, and one more to see whether the list goes on
+            attributes=WITHOUT_VECTOR,
+        )
+        wanted = (item for item in items if item["id"]["S"] != start)
+        found = [memory_of(item) for item in islice(wanted, limit + 1)]
+        return Page(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
+
+    def all(self, space: Space) -> tuple[Memory, ...]:
+        """The first megabyte and a list of all ids at once; then the rest in key ranges of like size, at once.
+
+        The ids come from the ``HASH`` items, which are small: 1 MB lists some 5,000.
+        """
+        partition = keys.space_partition(space)
+        pages = self._database.pages(self._row, partition, keys.beginning_with(keys.MEMORIES))
+        items = [item for page in pages for item in page]
+        return tuple(memory_of(item) for item in items)
+
+    def old_versions(self, space: Space) -> tuple[Memory, ...]:
+        """One key range."""
+        items = self._database.query(self._row, keys.space_partition(space), keys.beginning_with(keys.OLD_MEMORIES))
+        return tuple(memory_of(item) for item in items)
+
+    def history(self, space: Space, memory_id: str) -> tuple[Memory, ...]:
+        """The newest version, then the old ones."""
+        newest = self.get(space, memory_id)
+        if newest is None:
+            return ()
+        key_range = keys.beginning_with(keys.memory_versions(memory_id))
+        items = self._database.query(self._row, keys.space_partition(space), key_range)
+        return (*map(memory_of, items), newest)
+
+    def update(self, space: Space, seen: Memory, changed: Memory) -> Memory:
+        """One transaction: the new version, the old one, the hashes, the head."""
+        newest = replace(changed, version=seen.version + 1, superseded_at=None)
+        old = replace(seen, superseded_at=newest.updated_at)
+        partition = keys.space_partition(space)
+        row, pointer = self._row, self._pointer
+        transaction = Transaction()
+        transaction.put(memory_row(row, space, newest), row.version == seen.version)
+        transaction.put(memory_row(row, space, old, keys.memory_version(seen.id, seen.version)))
+        if newest.content_hash != seen.content_hash:
+            added = pointer(partition, keys.content(newest.content_hash), memory_id=newest.id)
+            transaction.put(added, pointer.pk.does_not_exist())
+            transaction.delete(pointer(partition, keys.content(seen.content_hash)), pointer.memory_id == seen.id)
+        raise_within(self._database, transaction, space)
+        try:
+            with_retries(lambda: self._database.transact(transaction))
+        except ConditionFailed as failed:
+            raise _why_not_updated(failed, seen) from failed
+        return newest
+
+    def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
+        """A read of what there is, then transactions of whole memories; with the head where one is enough."""
+        return delete_memories(self._database, space, memory_ids)
+
+    def count(self, space: Space) -> int:
+        """Counts the small ``HASH`` items, of which each memory has one."""
+        return self._database.count(self._pointer, keys.space_partition(space), keys.beginning_with(keys.HASHES))
+
+
+def _why_not_updated(failed: ConditionFailed, seen: Memory) -> LetheError:
+    newest, _, *hashes, head = failed.found
+    if head is not None:
+        return Erased("the subject was erased since the request began")
+    if newest == {}:
+        return NotFound()
+    if newest is not None:
+        return VersionConflict(int(newest["version"]["N"]))
+    return Conflict("another memory says the same" if hashes and hashes[0] else "the memory is being changed")

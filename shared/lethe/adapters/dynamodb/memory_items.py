@@ -1,0 +1,131 @@
+"""Memories as items of their table, and back.
+
+Reading does without PynamoDB: recall decodes all memories of a subject on a cold container, and its model costs
+several times what this function does (numbers in ``memories.py``). Both know the same attributes; the contract
+suite holds every field through the round trip.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from lethe.adapters.dynamodb.failures import Item
+from lethe.adapters.dynamodb.models import MemoryRow
+from lethe.adapters.dynamodb.vectors import decode_vector, encode_vector
+from lethe.domain import keys
+from lethe.domain.identity import Space
+from lethe.domain.json_values import canonical
+from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
+from lethe.errors import TooLarge
+
+MAXIMUM_ITEM_BYTES = 300_000
+"""Our cap of one item's texts and vector, below DynamoDB's 400 KB so that names and counters always fit."""
+
+WITHOUT_VECTOR = tuple(name for name in MemoryRow.get_attributes() if name not in ("pk", "sk", "vector", "model"))
+"""The attributes of a memory but for its embedding."""
+
+
+def memory_row(row: type[MemoryRow], space: Space, memory: Memory, sort_key: str | None = None) -> MemoryRow:
+    """The item of ``memory``: its newest version, or the one that ``sort_key`` names. Raises TooLarge."""
+    _check_size(memory)
+    embedding, source = memory.embedding, memory.source
+    return row(
+        keys.space_partition(space),
+        sort_key or keys.memory(memory.id),
+        id=memory.id,
+        text=memory.text,
+        kind=memory.kind.value,
+        status=memory.status.value,
+        confidence=memory.confidence,
+        language=memory.language,
+        actor=source.actor,
+        origin=source.origin.value,
+        session_id=source.session_id,
+        message_ids=source.message_ids or None,
+        occurred_at=memory.occurred_at,
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+        created_at=memory.created_at,
+        updated_at=memory.updated_at,
+        superseded_at=memory.superseded_at,
+        content_hash=memory.content_hash,
+        speaker=memory.speaker,
+        context=memory.context,
+        metadata=memory.metadata or None,
+        version=memory.version,
+        heat=memory.heat,
+        pinned=memory.pinned or None,
+        frozen=memory.frozen or None,
+        derived_from=memory.derived_from or None,
+        model=None if embedding is None else embedding.model,
+        vector=None if embedding is None else encode_vector(embedding.vector),
+    )
+
+
+def item_bytes(memory: Memory) -> int:
+    """About what the item of ``memory`` takes: its texts, its vector, and a thousand bytes for all else."""
+    vector = memory.embedding.vector.size * 2 if memory.embedding is not None else 0
+    return sum(_text_bytes(memory).values()) + vector + 1_000
+
+
+def _text_bytes(memory: Memory) -> dict[str, int]:
+    parts = {
+        "text": memory.text,
+        "context": memory.context or "",
+        "metadata": canonical(memory.metadata),
+        "source.message_ids": "".join(memory.source.message_ids),
+        "derived_from": "".join(memory.derived_from),
+        "speaker": memory.speaker or "",
+    }
+    return {name: len(text.encode()) for name, text in parts.items()}
+
+
+def _check_size(memory: Memory) -> None:
+    if item_bytes(memory) > MAXIMUM_ITEM_BYTES:
+        sizes = _text_bytes(memory)
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise TooLarge(f"{largest}: a memory takes at most {MAXIMUM_ITEM_BYTES} bytes in all")
+
+
+def memory_of(item: Item) -> Memory:
+    """The memory in an item. Without a ``vector`` attribute it has no embedding."""
+
+    def text(name: str) -> str | None:
+        value = item.get(name)
+        return None if value is None else value["S"]
+
+    def time(name: str) -> datetime | None:
+        value = item.get(name)
+        return None if value is None else datetime.fromisoformat(value["S"])
+
+    def texts(name: str) -> tuple[str, ...]:
+        value = item.get(name)
+        return () if value is None else tuple(json.loads(value["S"]))
+
+    metadata = item.get("metadata")
+    return Memory(
+        id=item["id"]["S"],
+        text=item["text"]["S"],
+        kind=MemoryKind(item["kind"]["S"]),
+        status=MemoryStatus(item["status"]["S"]),
+        confidence=float(item["confidence"]["S"]),
+        language=item["language"]["S"],
+        source=Source(item["actor"]["S"], Origin(item["origin"]["S"]), text("session_id"), texts("message_ids")),
+        occurred_at=datetime.fromisoformat(item["occurred_at"]["S"]),
+        valid_from=datetime.fromisoformat(item["valid_from"]["S"]),
+        created_at=datetime.fromisoformat(item["created_at"]["S"]),
+        updated_at=datetime.fromisoformat(item["updated_at"]["S"]),
+        content_hash=item["content_hash"]["S"],
+        speaker=text("speaker"),
+        context=text("context"),
+        valid_until=time("valid_until"),
+        metadata={} if metadata is None else json.loads(metadata["S"]),
+        version=int(item["version"]["N"]),
+        heat=float(item["heat"]["S"]),
+        pinned="pinned" in item,
+        frozen="frozen" in item,
+        derived_from=texts("derived_from"),
+        superseded_at=time("superseded_at"),
+        embedding=Embedding(item["model"]["S"], decode_vector(item["vector"]["B"])) if "vector" in item else None,
+    )

@@ -1,0 +1,237 @@
+"""What is in the tables, as PynamoDB models: one class for each kind of item.
+
+The models give attributes their types, make requests and conditions, and read answers; the calls go through
+``database.Database``, so that one client serves them all and failures are translated in one place.
+PynamoDB takes the table's name from a class, so ``build_models`` makes classes from the settings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import new_class
+from typing import TypeVar, cast
+
+from pynamodb.attributes import BinaryAttribute, BooleanAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.models import Model
+
+from lethe.adapters.dynamodb.attributes import (
+    FloatAttribute,
+    IntAttribute,
+    JsonAttribute,
+    TextsAttribute,
+    TimeAttribute,
+)
+
+
+class Row(Model):
+    """What every item has: its two keys, and when DynamoDB may remove it (epoch seconds)."""
+
+    pk = UnicodeAttribute(hash_key=True)
+    sk = UnicodeAttribute(range_key=True)
+    ttl = IntAttribute(null=True)
+
+
+class HeadRow(Row):
+    """A subject head."""
+
+    epoch = IntAttribute()
+    state = UnicodeAttribute()
+    revision = IntAttribute()
+
+
+class AnswerRow(Row):
+    """The answer that a request with an idempotency key got; content, hence in the subject's partition."""
+
+    status = IntAttribute()
+    body = BinaryAttribute(legacy_encoding=False)
+    parts = IntAttribute()
+
+
+class ClaimRow(Row):
+    """Which request uses an idempotency key. ``deadline``, epoch seconds, is there while it runs."""
+
+    request = UnicodeAttribute()
+    deadline = NumberAttribute(null=True)
+
+
+class SessionRow(Row):
+    """A session's head. ``messages`` is the last sequence that was given."""
+
+    id = UnicodeAttribute()
+    created_at = TimeAttribute()
+    updated_at = TimeAttribute()
+    expires_at = TimeAttribute()
+    messages = IntAttribute()
+    turns = IntAttribute()
+    ended_at = TimeAttribute(null=True)
+    summarised_turns = IntAttribute()
+    summarised_at = TimeAttribute(null=True)
+    ttl_seconds = IntAttribute()
+
+
+class MessageRow(Row):
+    """A message."""
+
+    id = UnicodeAttribute()
+    session_id = UnicodeAttribute()
+    sequence = IntAttribute()
+    turn = IntAttribute()
+    role = UnicodeAttribute()
+    content = UnicodeAttribute()
+    created_at = TimeAttribute()
+    name = UnicodeAttribute(null=True)
+    metadata = JsonAttribute(null=True)
+
+
+class ClientRow(Row):
+    """The pointer from a client's message id to the message's sequence."""
+
+    sequence = IntAttribute()
+
+
+class SummaryRow(Row):
+    """A summary of a session."""
+
+    session_id = UnicodeAttribute()
+    text = UnicodeAttribute()
+    through_sequence = IntAttribute()
+    created_at = TimeAttribute()
+
+
+class EntityRow(Row):
+    """A version of an entity, current or old."""
+
+    id = UnicodeAttribute()
+    key = UnicodeAttribute()
+    session_id = UnicodeAttribute(null=True)
+    value = JsonAttribute()
+    category = UnicodeAttribute()
+    origin = UnicodeAttribute()
+    confidence = FloatAttribute()
+    version = IntAttribute()
+    actor = UnicodeAttribute()
+    valid_from = TimeAttribute()
+    created_at = TimeAttribute()
+    updated_at = TimeAttribute()
+    expires_at = TimeAttribute(null=True)
+    superseded_at = TimeAttribute(null=True)
+    sensitive = BooleanAttribute()
+
+
+class MemoryRow(Row):
+    """A version of a memory, newest or old; ``memory_items`` reads it."""
+
+    id = UnicodeAttribute()
+    text = UnicodeAttribute()
+    kind = UnicodeAttribute()
+    status = UnicodeAttribute()
+    confidence = FloatAttribute()
+    language = UnicodeAttribute()
+    actor = UnicodeAttribute()
+    origin = UnicodeAttribute()
+    session_id = UnicodeAttribute(null=True)
+    message_ids = TextsAttribute(null=True)
+    occurred_at = TimeAttribute()
+    valid_from = TimeAttribute()
+    valid_until = TimeAttribute(null=True)
+    created_at = TimeAttribute()
+    updated_at = TimeAttribute()
+    superseded_at = TimeAttribute(null=True)
+    content_hash = UnicodeAttribute()
+    speaker = UnicodeAttribute(null=True)
+    context = UnicodeAttribute(null=True)
+    metadata = JsonAttribute(null=True)
+    version = IntAttribute()
+    heat = FloatAttribute()
+    pinned = BooleanAttribute(null=True)
+    frozen = BooleanAttribute(null=True)
+    derived_from = TextsAttribute(null=True)
+    model = UnicodeAttribute(null=True)
+    vector = BinaryAttribute(legacy_encoding=False, null=True)
+
+
+class HashRow(Row):
+    """The pointer from a content hash to the memory that says it."""
+
+    memory_id = UnicodeAttribute()
+
+
+class TenantRow(Row):
+    """A tenant."""
+
+    name = UnicodeAttribute()
+    created_at = TimeAttribute()
+
+
+class KeyRow(Row):
+    """An API key."""
+
+    id = UnicodeAttribute()
+    tenant = UnicodeAttribute()
+    actor = UnicodeAttribute()
+    secret_hash = UnicodeAttribute()
+    permissions = TextsAttribute()
+    subjects = TextsAttribute()
+    created_at = TimeAttribute()
+    revoked_at = TimeAttribute(null=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TableNames:
+    """The tables' names."""
+
+    subjects: str
+    sessions: str
+    entities: str
+    memories: str
+    access: str
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models, bound to their tables."""
+
+    head: type[HeadRow]
+    answer: type[AnswerRow]
+    claim: type[ClaimRow]
+    session: type[SessionRow]
+    message: type[MessageRow]
+    client: type[ClientRow]
+    summary: type[SummaryRow]
+    entity: type[EntityRow]
+    memory: type[MemoryRow]
+    content: type[HashRow]
+    tenant: type[TenantRow]
+    key: type[KeyRow]
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+def build_models(tables: TableNames, region: str) -> Models:
+    """The models for these tables. They never connect by themselves."""
+
+    def bound(row: type[AnyRow], table: str) -> type[AnyRow]:
+        meta = type("Meta", (), {"table_name": table, "region": region})
+        return cast("type[AnyRow]", new_class(row.__name__, (row,), exec_body=lambda body: body.update(Meta=meta)))
+
+    return Models(
+        head=bound(HeadRow, tables.subjects),
+        answer=bound(AnswerRow, tables.subjects),
+        claim=bound(ClaimRow, tables.subjects),
+        session=bound(SessionRow, tables.sessions),
+        message=bound(MessageRow, tables.sessions),
+        client=bound(ClientRow, tables.sessions),
+        summary=bound(SummaryRow, tables.sessions),
+        entity=bound(EntityRow, tables.entities),
+        memory=bound(MemoryRow, tables.memories),
+        content=bound(HashRow, tables.memories),
+        tenant=bound(TenantRow, tables.access),
+        key=bound(KeyRow, tables.access),
+    )
+
+
+def table_of(row: type[Row]) -> str:
+    """The name of the table that a bound model belongs to."""
+    name: str = row.Meta.table_name
+    return name

@@ -1,0 +1,198 @@
+"""How everything is addressed in the tables: the one place that builds partition and sort keys.
+
+A key is parts joined by ``#``; no part holds ``#`` or is empty, so two different lists of parts never make the
+same key, and no key is the beginning of another one's range. Numbers that must sort are written in 10 digits.
+
+=========  =========================  ==============================================================
+table      partition                  sort
+=========  =========================  ==============================================================
+Subjects   tenant#subject             HEAD · IDEMPOTENCY#epoch#digest#part (the answer: content)
+           tenant#@idempotency#digest IDEMPOTENCY (the claim: digests only; ``@`` is in no subject hash)
+Sessions   tenant#subject#epoch       SESSION#id (heads: a list of sessions reads nothing else)
+                                      S#id#MSG#sequence · S#id#CLIENT#hash · S#id#SUMMARY#n
+Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads no history)
+                                      OLD#scope#key#v<version>
+Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
+Access     TENANTS                    name (for the list of tenants)
+           TENANT#name                TENANT · KEY#id
+           KEY#id                     KEY
+=========  =========================  ==============================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from lethe.domain.identity import Space
+
+SEPARATOR = "#"
+HEAD = "HEAD"
+CLAIM = "IDEMPOTENCY"
+TENANT = "TENANT"
+TENANTS = "TENANTS"
+KEY = "KEY"
+
+SESSIONS = "SESSION#"
+CURRENT_ENTITIES = "CURRENT#"
+MEMORIES = "MEM#"
+OLD_MEMORIES = "OLD#"
+HASHES = "HASH#"
+API_KEYS = "KEY#"
+
+_OWN_SCOPE = "subject"
+_SESSION_SCOPE = "session:"
+
+
+def join(*parts: str) -> str:
+    """The parts as one key. Raises ValueError when one is empty or holds the separator: that would be a mix-up."""
+    for part in parts:
+        if not part or SEPARATOR in part:
+            raise ValueError("a key part is empty or holds the separator")
+    return SEPARATOR.join(parts)
+
+
+def split(key: str) -> tuple[str, ...]:
+    """The parts of a key; undoes ``join``."""
+    return tuple(key.split(SEPARATOR))
+
+
+def number(value: int) -> str:
+    """``value`` in 10 digits, so that texts sort as numbers do. Raises ValueError when it does not fit."""
+    if not 0 <= value < 10**10:
+        raise ValueError("a number in a key must have at most 10 digits")
+    return f"{value:010d}"
+
+
+def subject_partition(tenant: str, subject: str) -> str:
+    """Where a subject's head and its answers live, whatever its epoch."""
+    return join(tenant, subject)
+
+
+def space_partition(space: Space) -> str:
+    """Where all data of a space lives, in each of the three data tables."""
+    return join(space.tenant, space.subject, str(space.epoch))
+
+
+def parse_space_partition(key: str) -> Space:
+    """Undoes ``space_partition``, for what reads streams and scans. Raises ValueError on another key."""
+    tenant, subject, epoch = split(key)
+    return Space(tenant, subject, int(epoch))
+
+
+def claim_partition(tenant: str, key_digest: str) -> str:
+    """Where the claim on an idempotency key lives: below the tenant, since it holds no content."""
+    return join(tenant, "@idempotency", key_digest)
+
+
+def answer(epoch: int, key_digest: str, part: int) -> str:
+    """A part of the answer of a request, counted from 0, in its subject's partition."""
+    return join("IDEMPOTENCY", str(epoch), key_digest, number(part))
+
+
+def session(session_id: str) -> str:
+    """A session's head."""
+    return join("SESSION", session_id)
+
+
+def session_items(session_id: str) -> str:
+    """What all other items of a session begin with."""
+    return join("S", session_id) + SEPARATOR
+
+
+def messages(session_id: str) -> str:
+    """What the messages of a session begin with."""
+    return join("S", session_id, "MSG") + SEPARATOR
+
+
+def message(session_id: str, sequence: int) -> str:
+    """One message."""
+    return messages(session_id) + number(sequence)
+
+
+def client_message(session_id: str, client_id: str) -> str:
+    """The pointer from a client's message id, hashed because it may be any text, to its message."""
+    return join("S", session_id, "CLIENT", hashlib.sha256(client_id.encode()).hexdigest())
+
+
+def summaries(session_id: str) -> str:
+    """What the summaries of a session begin with."""
+    return join("S", session_id, "SUMMARY") + SEPARATOR
+
+
+def summary(session_id: str, n: int) -> str:
+    """The ``n``-th summary, counted from 1."""
+    return summaries(session_id) + number(n)
+
+
+def _scope(session_id: str | None) -> str:
+    return _OWN_SCOPE if session_id is None else _SESSION_SCOPE + session_id
+
+
+def entity(key: str, session_id: str | None) -> str:
+    """The current value of an entity."""
+    return join("CURRENT", _scope(session_id), key)
+
+
+def entity_versions(key: str, session_id: str | None) -> str:
+    """What the old versions of an entity begin with."""
+    return join("OLD", _scope(session_id), key) + SEPARATOR
+
+
+def entity_version(key: str, session_id: str | None, version: int) -> str:
+    """One old version of an entity."""
+    return entity_versions(key, session_id) + "v" + number(version)
+
+
+def session_entities(session_id: str) -> tuple[str, str]:
+    """What the current values and the old versions of a session's entities begin with."""
+    scope = _scope(session_id)
+    return join("CURRENT", scope) + SEPARATOR, join("OLD", scope) + SEPARATOR
+
+
+def memory(memory_id: str) -> str:
+    """The newest version of a memory."""
+    return join("MEM", memory_id)
+
+
+def memory_versions(memory_id: str) -> str:
+    """What the superseded versions of a memory begin with."""
+    return join("OLD", memory_id) + SEPARATOR
+
+
+def memory_version(memory_id: str, version: int) -> str:
+    """One superseded version of a memory."""
+    return memory_versions(memory_id) + "v" + number(version)
+
+
+def content(content_hash: str) -> str:
+    """The pointer from a content hash to the memory that says it."""
+    return join("HASH", content_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Sort keys from ``first`` to ``last``, both included."""
+
+    first: str
+    last: str
+
+
+def beginning_with(prefix: str) -> KeyRange:
+    """All sort keys that begin with ``prefix``; no key part holds a character above ``~``."""
+    return KeyRange(prefix, prefix + "\x7f")
+
+
+def everything() -> KeyRange:
+    """All sort keys of a partition."""
+    return KeyRange(" ", "\x7f")
+
+
+def tenant_partition(name: str) -> str:
+    """Where a tenant and the list of its keys live."""
+    return join("TENANT", name)
+
+
+def api_key(key_id: str) -> str:
+    """Partition of an API key, and its place in its tenant's list."""
+    return join("KEY", key_id)
