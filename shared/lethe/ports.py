@@ -128,7 +128,15 @@ class Sessions(Protocol):
         ...
 
 
-class Entities(Protocol):
+class EntityLists(Protocol):
+    """Reads all confirmed facts of one space; what recall needs of entities."""
+
+    def list(self, space: Space, now: datetime) -> tuple[Entity, ...]:
+        """All current values, by key; session-scoped ones too."""
+        ...
+
+
+class Entities(EntityLists, Protocol):
     """Confirmed facts of one space. ``session_id`` scopes a key to one session; None means the subject's own.
 
     Every change raises the head's revision in the same transaction (or after it, before it returns), so that
@@ -146,10 +154,6 @@ class Entities(Protocol):
 
     def get(self, space: Space, key: str, session_id: str | None, now: datetime) -> Entity | None:
         """The current value, or None."""
-        ...
-
-    def list(self, space: Space, now: datetime) -> tuple[Entity, ...]:
-        """All current values, by key; session-scoped ones too."""
         ...
 
     def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:

@@ -1,0 +1,1 @@
+"""The edge: settings, wiring, HTTP, problem documents, idempotency, observability."""

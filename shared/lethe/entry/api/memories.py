@@ -1,0 +1,402 @@
+"""Memories: bodies, queries and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal, Self, TypeVar
+
+from pydantic import Field, JsonValue, model_validator
+
+from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus, Origin
+from lethe.domain.search import Candidate
+from lethe.entry.api.messages import MessageIn
+from lethe.entry.api.types import (
+    Body,
+    ClientId,
+    ContextText,
+    Cursor,
+    Fraction,
+    Limit,
+    Metadata,
+    Out,
+    Query,
+    QueryText,
+    Speaker,
+    StatementText,
+    Time,
+    TimeOut,
+    UserId,
+    Version,
+    refused,
+)
+from lethe.services.remember import Outcome, Statement
+
+Item = TypeVar("Item")
+
+
+class StatementFields(Body):
+    """What may be said about a statement beside its text."""
+
+    kind: MemoryKind = MemoryKind.FACT
+    confidence: Fraction = 1.0
+    session_id: ClientId | None = None
+    speaker: Speaker | None = None
+    occurred_at: Time | None = None
+    context: ContextText | None = None
+    metadata: Metadata = Field(default_factory=dict)
+    valid_from: Time | None = None
+    valid_until: Time | None = None
+    origin: Origin = Origin.USER
+
+    @model_validator(mode="after")
+    def _ends_after_it_begins(self) -> Self:
+        begins = self.valid_from or self.occurred_at
+        if self.valid_until is not None and begins is not None and self.valid_until <= begins:
+            raise refused("valid_until must be later than valid_from")
+        return self
+
+    def _statement(self, text: str) -> Statement:
+        return Statement(
+            text=text,
+            kind=self.kind,
+            confidence=self.confidence,
+            origin=self.origin,
+            session_id=self.session_id,
+            speaker=self.speaker,
+            occurred_at=self.occurred_at,
+            context=self.context,
+            metadata=self.metadata,
+            valid_from=self.valid_from,
+            valid_until=self.valid_until,
+        )
+
+
+class AddMemories(StatementFields):
+    """One statement as ``text``, or ``messages`` from which the controller takes statements."""
+
+    user_id: UserId | None = None
+    text: StatementText | None = None
+    messages: list[MessageIn] | None = Field(default=None, min_length=1, max_length=100)
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.text is None) == (self.messages is None):
+            raise refused("give either text or messages")
+        return self
+
+    def statement(self) -> Statement:
+        """The statement of ``text``."""
+        assert self.text is not None
+        return self._statement(self.text)
+
+
+class BatchItem(StatementFields):
+    """One statement of a batch."""
+
+    text: StatementText
+
+    def statement(self) -> Statement:
+        """The statement."""
+        return self._statement(self.text)
+
+
+class AddBatch(Body):
+    """Up to 1,000 statements; each is validated by itself."""
+
+    user_id: UserId | None = None
+    items: list[JsonValue] = Field(
+        min_length=1, max_length=1_000, json_schema_extra={"items": {"$ref": "#/components/schemas/BatchItem"}}
+    )
+
+
+class ChangeMemory(Body):
+    """What a person may change; ``valid_until: null`` takes the end away."""
+
+    user_id: UserId | None = None
+    version: Version | None = None
+    text: StatementText | None = None
+    kind: MemoryKind | None = None
+    confidence: Fraction | None = None
+    metadata: Metadata | None = None
+    valid_until: Time | None = None
+    pinned: bool | None = None
+    frozen: bool | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        named = self.model_fields_set - {"user_id", "version"}
+        if not named:
+            raise refused("name at least one field to change")
+        if any(getattr(self, name) is None for name in named - {"valid_until"}):
+            raise refused("only valid_until may be null")
+        return self
+
+    def change(self) -> Callable[[Memory], Memory]:
+        """The change as a function of the memory; only fields that were named are touched."""
+        named = {name: getattr(self, name) for name in self.model_fields_set - {"user_id", "version"}}
+        return lambda memory: replace(memory, **named)
+
+
+class UserQuery(Query):
+    """The user whose data is meant."""
+
+    user_id: UserId | None = None
+
+
+class ListMemories(UserQuery):
+    """Which memories to list."""
+
+    status: MemoryStatus | None = None
+    kind: MemoryKind | None = None
+    session_id: ClientId | None = None
+    created_after: Time | None = None
+    created_before: Time | None = None
+    limit: Limit = 50
+    cursor: Cursor | None = None
+
+    def filters(self) -> MemoryFilter:
+        """The same as a filter; no status named means every status."""
+        return MemoryFilter(
+            kinds=(self.kind,) if self.kind else (),
+            statuses=(self.status,) if self.status else (),
+            session_id=self.session_id,
+            created_after=self.created_after,
+            created_before=self.created_before,
+        )
+
+
+class SearchFilters(Body):
+    """Which memories may be found; ``kind``, ``status`` and ``origin`` take one value or a list."""
+
+    kind: MemoryKind | list[MemoryKind] | None = None
+    status: MemoryStatus | list[MemoryStatus] | None = None
+    session_id: ClientId | None = None
+    origin: Origin | list[Origin] | None = None
+    created_after: Time | None = None
+    created_before: Time | None = None
+    valid_at: Time | None = None
+    metadata: Metadata = Field(default_factory=dict)
+
+    def filters(self) -> MemoryFilter:
+        """The same as a filter; no status named means ``current``."""
+        return MemoryFilter(
+            kinds=_several(self.kind),
+            statuses=_several(self.status) or (MemoryStatus.CURRENT,),
+            origins=_several(self.origin),
+            session_id=self.session_id,
+            created_after=self.created_after,
+            created_before=self.created_before,
+            valid_at=self.valid_at,
+            metadata=self.metadata,
+        )
+
+
+def _several(value: Item | list[Item] | None) -> tuple[Item, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+class SearchMemories(Body):
+    """A question to long-term memory."""
+
+    user_id: UserId | None = None
+    query: QueryText
+    top_k: int = Field(default=5, ge=1, le=100)
+    threshold: Fraction = 0.55
+    filters: SearchFilters = Field(default_factory=SearchFilters)
+    as_of: Time | None = None
+    explain: bool = False
+
+
+class SourceOut(Out):
+    """Why a memory is known."""
+
+    session_id: str | None
+    message_ids: list[str]
+    actor: str
+    origin: Origin
+
+
+class MemoryOut(Out):
+    """A memory as it is answered."""
+
+    id: str
+    user_id: str | None
+    text: str
+    kind: MemoryKind
+    speaker: str | None
+    occurred_at: TimeOut
+    status: MemoryStatus
+    confidence: float
+    language: str
+    metadata: dict[str, JsonValue]
+    source: SourceOut
+    valid_from: TimeOut
+    valid_until: TimeOut | None
+    created_at: TimeOut
+    updated_at: TimeOut
+    version: int
+    heat: float
+    pinned: bool
+    frozen: bool
+    derived_from: list[str]
+
+
+class ScoredMemoryOut(MemoryOut):
+    """A memory that was found, with the score that the answer is sorted by."""
+
+    score: float
+
+
+class OutcomeOut(Out):
+    """What became of one statement."""
+
+    event: Literal["stored", "pending", "superseded", "duplicate", "dropped", "rejected", "redacted"]
+    reason: str
+    detail: str
+    memory: MemoryOut | None
+    replaces: list[str]
+
+
+class RememberedOut(Out):
+    """What became of each statement, and the line for the user."""
+
+    results: list[OutcomeOut]
+    notice: str
+
+
+class BatchErrorOut(Out):
+    """Why an item was refused."""
+
+    code: str
+    message: str
+    field: str | None
+
+
+class BatchResultOut(Out):
+    """What became of one item."""
+
+    index: int
+    event: Literal["stored", "pending", "superseded", "duplicate", "dropped", "rejected", "redacted"]
+    id: str | None
+    error: BatchErrorOut | None
+
+
+class BatchOut(Out):
+    """A result for each item, in their order, and how many of each event there were."""
+
+    results: list[BatchResultOut]
+    counts: dict[str, int]
+
+
+class MemoriesOut(Out):
+    """A page of memories."""
+
+    memories: list[MemoryOut]
+    next_cursor: str | None
+
+
+class MemoryVersionsOut(Out):
+    """All versions of a memory, oldest first."""
+
+    versions: list[MemoryOut]
+
+
+class LegOut(Out):
+    """How one leg of the search saw a candidate."""
+
+    rank: int | None
+    score: float
+
+
+class DecisionOut(Out):
+    """What one stage said of a candidate."""
+
+    stage: str
+    kept: bool
+    reason: str
+
+
+class CandidateOut(Out):
+    """A candidate with everything that decided over it."""
+
+    id: str
+    text: str
+    relevance: float
+    score: float
+    kept: bool
+    legs: dict[str, LegOut]
+    features: dict[str, float]
+    decisions: list[DecisionOut]
+
+
+class FoundOut(Out):
+    """The answer of a search."""
+
+    memories: list[ScoredMemoryOut]
+    outcome: Literal["found", "nothing_stored", "nothing_relevant"]
+    degraded: bool
+    explain: list[CandidateOut] | None = None
+
+
+def memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) -> dict[str, object]:
+    """The fields of an answered memory."""
+    return {
+        "id": memory.id,
+        "user_id": user_id,
+        "text": memory.text,
+        "kind": memory.kind,
+        "speaker": memory.speaker,
+        "occurred_at": memory.occurred_at,
+        "status": status,
+        "confidence": memory.confidence,
+        "language": memory.language,
+        "metadata": memory.metadata,
+        "source": SourceOut(
+            session_id=memory.source.session_id,
+            message_ids=list(memory.source.message_ids),
+            actor=memory.source.actor,
+            origin=memory.source.origin,
+        ),
+        "valid_from": memory.valid_from,
+        "valid_until": memory.valid_until,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "version": memory.version,
+        "heat": memory.heat,
+        "pinned": memory.pinned,
+        "frozen": memory.frozen,
+        "derived_from": list(memory.derived_from),
+    }
+
+
+def outcome_out(outcome: Outcome, memory: MemoryOut | None) -> OutcomeOut:
+    """One outcome as it is answered."""
+    return OutcomeOut.model_validate(
+        {
+            "event": outcome.event,
+            "reason": outcome.reason,
+            "detail": outcome.detail,
+            "memory": memory,
+            "replaces": list(outcome.replaces),
+        }
+    )
+
+
+def explained(candidates: Sequence[Candidate]) -> list[CandidateOut]:
+    """The trace of every candidate."""
+    return [
+        CandidateOut(
+            id=candidate.memory.id,
+            text=candidate.memory.text,
+            relevance=candidate.relevance,
+            score=candidate.score,
+            kept=candidate.kept,
+            legs={leg.name: LegOut(rank=leg.rank, score=leg.score) for leg in candidate.legs},
+            features=dict(candidate.features),
+            decisions=[DecisionOut(stage=d.stage, kept=d.kept, reason=d.reason) for d in candidate.decisions],
+        )
+        for candidate in candidates
+    ]

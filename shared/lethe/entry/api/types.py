@@ -1,0 +1,106 @@
+"""Field types that several requests share, each with its limit and the sentence that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, TypeVar, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+from lethe.domain.identity import normalise_user_id
+from lethe.domain.json_values import JsonValue as DomainJson
+from lethe.domain.json_values import canonical
+from lethe.domain.times import parse_rfc3339, to_rfc3339
+
+METADATA_BYTES = 4_096
+ENTITY_VALUE_BYTES = 65_536
+MESSAGE_BYTES = 32_768
+QUERY_BYTES = 4_096
+
+
+AnyJson = TypeVar("AnyJson")
+
+
+class Body(BaseModel):
+    """A request body: unknown fields are refused, types are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class Query(BaseModel):
+    """A query string: unknown parameters are refused; values arrive as text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Out(BaseModel):
+    """An answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+def refused(message: str) -> PydanticCustomError:
+    """A validation error whose message is ours alone."""
+    return PydanticCustomError("refused", message)
+
+
+def _time(value: object) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        raise refused("must be an RFC 3339 time in a string")
+    try:
+        return parse_rfc3339(value)
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def _user_id(value: str) -> str:
+    try:
+        normalise_user_id(value)
+    except ValueError as error:
+        raise refused(str(error)) from None
+    return value
+
+
+def at_most_bytes(limit: int) -> Callable[[str], str]:
+    """A validator for the UTF-8 length of a text."""
+
+    def check(value: str) -> str:
+        if len(value.encode()) > limit:
+            raise refused(f"at most {limit} bytes")
+        return value
+
+    return check
+
+
+def _json_bytes(limit: int) -> Callable[[AnyJson], AnyJson]:
+    def check(value: AnyJson) -> AnyJson:
+        try:
+            size = len(canonical(cast(DomainJson, value)).encode())
+        except ValueError:
+            raise refused("holds a number that JSON cannot carry") from None
+        if size > limit:
+            raise refused(f"at most {limit} bytes as JSON")
+        return value
+
+    return check
+
+
+Time = Annotated[datetime, BeforeValidator(_time, json_schema_input_type=str)]
+TimeOut = Annotated[datetime, PlainSerializer(to_rfc3339, return_type=str)]
+UserId = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_user_id)]
+ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}$")]
+Metadata = Annotated[dict[str, JsonValue], AfterValidator(_json_bytes(METADATA_BYTES))]
+EntityValue = Annotated[JsonValue, AfterValidator(_json_bytes(ENTITY_VALUE_BYTES))]
+Content = Annotated[str, Field(min_length=1), AfterValidator(at_most_bytes(MESSAGE_BYTES))]
+QueryText = Annotated[str, Field(min_length=1), AfterValidator(at_most_bytes(QUERY_BYTES))]
+StatementText = Annotated[str, Field(min_length=1, max_length=2_000)]
+ContextText = Annotated[str, Field(max_length=2_000)]
+Speaker = Annotated[str, Field(min_length=1, max_length=256)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Version = Annotated[int, Field(ge=0, le=2**31)]
+Limit = Annotated[int, Field(ge=1, le=200)]
+Cursor = Annotated[str, Field(min_length=1, max_length=2_048)]

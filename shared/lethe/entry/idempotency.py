@@ -1,0 +1,72 @@
+"""``Idempotency-Key``: one request, one effect, one answer, for 24 hours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from lethe.domain.idempotency import Claim, StoredAnswer, digest
+from lethe.domain.identity import Caller, Space
+from lethe.errors import MalformedRequest
+from lethe.ports import Clock, IdempotencyRecords
+
+REPLAYED_HEADER: Final = "Idempotency-Replayed"
+
+_KEY: Final = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
+_RUNNING: Final = timedelta(seconds=30)
+"""How long a request may run at most; after that its claim may be taken over."""
+
+
+class Idempotency:
+    """Runs a request once per key, and gives its first answer to every repetition."""
+
+    def __init__(self, records: IdempotencyRecords, master_key: bytes, clock: Clock) -> None:
+        self._records = records
+        self._master_key = master_key
+        self._clock = clock
+
+    def run(
+        self,
+        key: str,
+        caller: Caller,
+        request: tuple[str, ...],
+        open_space: Callable[[], Space],
+        perform: Callable[[], StoredAnswer],
+    ) -> tuple[StoredAnswer, bool]:
+        """The answer, and whether it is a repetition. ``request`` is all that must be equal in a repetition.
+
+        ``open_space`` is asked before a stored answer is given again, so that nobody reads the answer of a subject
+        that was erased since. A request that fails leaves no claim behind.
+
+        Raises MalformedRequest on a bad key, InProgress, IdempotencyMismatch, and what ``perform`` raises.
+        """
+        if not _KEY.fullmatch(key):
+            raise MalformedRequest("invalid_header", "Idempotency-Key must be 1 to 128 visible ASCII characters")
+        key_digest = digest(self._master_key, caller.tenant, caller.actor, key)
+        request_digest = digest(self._master_key, *request)
+        now = self._clock.now()
+        claim = self._records.claim(caller.tenant, key_digest, request_digest, now, now + _RUNNING)
+        if claim is Claim.ANSWERED:
+            first = self._records.answer(open_space(), key_digest, now)
+            if first is not None:
+                return first, True
+            # The answer went with an erasure; the subject was admitted again and starts empty.
+        return self._first(caller, key_digest, request_digest, open_space, perform), False
+
+    def _first(
+        self,
+        caller: Caller,
+        key_digest: str,
+        request_digest: str,
+        open_space: Callable[[], Space],
+        perform: Callable[[], StoredAnswer],
+    ) -> StoredAnswer:
+        try:
+            answer = perform()
+        except BaseException:
+            self._records.release(caller.tenant, key_digest, request_digest)
+            raise
+        self._records.store(open_space(), caller.tenant, key_digest, answer, self._clock.now())
+        return answer

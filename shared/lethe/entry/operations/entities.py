@@ -1,0 +1,106 @@
+"""Operations on entities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lethe.domain.identity import Caller, Permission
+from lethe.entry.api.entities import EntitiesOut, EntityOut, EntityVersionsOut, ListEntities, PutEntity, ReadEntity
+from lethe.entry.call import Answer, Call
+from lethe.entry.cursor import Cursors
+from lethe.entry.operations.common import version_seen
+from lethe.errors import InvalidInput
+from lethe.ports import Clock
+from lethe.services.entities import EntityDesk
+from lethe.services.spaces import Spaces
+
+Operations = dict[str, Callable[[Call], Answer]]
+
+
+class EntityWrites:
+    """Operations of the function ``write``."""
+
+    def __init__(self, spaces: Spaces, desk: EntityDesk, clock: Clock) -> None:
+        self._spaces = spaces
+        self._desk = desk
+        self._clock = clock
+
+    def operations(self) -> Operations:
+        """By the names that the routes use."""
+        return {"put_entity": self.put, "delete_entity": self.delete}
+
+    def put(self, call: Call) -> Answer:
+        """Set a confirmed fact."""
+        body = call.body_as(PutEntity)
+        if body.expires_at is not None and body.expires_at <= self._clock.now():
+            raise InvalidInput.of("expires_at", "must be in the future")
+        version = version_seen(body.version, call.if_match)
+        space = self._spaces.for_writing(call.caller, call.user_id)
+        entity = self._desk.put(space, call.caller.actor, body.fact(call.path["key"]), version)
+        out = EntityOut.of(entity, call.user_id, reveal=True)
+        return Answer(201 if entity.version == 1 else 200, out)
+
+    def delete(self, call: Call) -> Answer:
+        """Delete a confirmed fact; deleting what is not there is the same."""
+        query = call.query_as(ReadEntity)
+        space = self._spaces.for_writing(call.caller, call.user_id)
+        self._desk.delete(space, call.path["key"], query.session_id)
+        return Answer(204)
+
+
+class EntityReads:
+    """Operations of the function ``recall``."""
+
+    def __init__(self, spaces: Spaces, desk: EntityDesk, cursors: Cursors) -> None:
+        self._spaces = spaces
+        self._desk = desk
+        self._cursors = cursors
+
+    def operations(self) -> Operations:
+        """By the names that the routes use."""
+        return {"get_entity": self.get, "list_entities": self.list, "entity_history": self.history}
+
+    def get(self, call: Call) -> Answer:
+        """The current value."""
+        query = call.query_as(ReadEntity)
+        space = self._spaces.for_reading(call.caller, call.user_id)
+        entity = self._desk.get(space, call.path["key"], query.session_id)
+        return Answer(200, EntityOut.of(entity, call.user_id, may_see_sensitive(call.caller)))
+
+    def list(self, call: Call) -> Answer:
+        """A page of current values, by key."""
+        query = call.query_as(ListEntities)
+        space = self._spaces.for_reading(call.caller, call.user_id)
+        asked = query.model_dump(exclude={"cursor", "limit", "user_id"}, exclude_none=True)
+        binding = {"list": "entities", "subject": space.subject}
+        binding |= {name: str(value) for name, value in asked.items()}
+        start = self._cursors.read(query.cursor, call.caller, binding)
+        reveal = may_see_sensitive(call.caller)
+        matching = [
+            entity
+            for entity in self._desk.list(space, query.query(reveal))
+            if start is None or f"{entity.key}#{entity.session_id or ''}" > start
+        ]
+        page = matching[: query.limit]
+        last = page[-1] if len(matching) > len(page) else None
+        next_key = f"{last.key}#{last.session_id or ''}" if last else None
+        return Answer(
+            200,
+            EntitiesOut(
+                entities=[EntityOut.of(entity, call.user_id, reveal) for entity in page],
+                next_cursor=self._cursors.write(next_key, call.caller, binding),
+            ),
+        )
+
+    def history(self, call: Call) -> Answer:
+        """All versions."""
+        query = call.query_as(ReadEntity)
+        space = self._spaces.for_reading(call.caller, call.user_id)
+        versions = self._desk.history(space, call.path["key"], query.session_id)
+        reveal = may_see_sensitive(call.caller)
+        return Answer(200, EntityVersionsOut(versions=[EntityOut.of(v, call.user_id, reveal) for v in versions]))
+
+
+def may_see_sensitive(caller: Caller) -> bool:
+    """Whether sensitive values are shown unmasked: to keys that govern or administer."""
+    return caller.may(Permission.GOVERN)

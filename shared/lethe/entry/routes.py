@@ -1,0 +1,255 @@
+"""Every route of the API, as data: dispatch, permissions, validation, OpenAPI and the template's test read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel
+
+from lethe.domain.identity import Permission
+from lethe.entry.api import entities, memories, recall, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method on one path. ``permissions``: any of them suffices; empty for routes that need no key."""
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: str
+    function: Literal["write", "recall"]
+    operation: str
+    summary: str
+    permissions: tuple[Permission, ...]
+    answers: dict[int, type[BaseModel] | None]
+    body: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    versioned: bool = False
+    """Whether If-Match may name the version that the caller saw."""
+
+    @property
+    def key(self) -> str:
+        """The route key of API Gateway."""
+        return f"{self.method} {self.path}"
+
+
+_READ = (Permission.READ,)
+_WRITE = (Permission.WRITE,)
+_DELETE = (Permission.WRITE, Permission.ERASE)
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/v1/sessions/{session_id}/messages",
+        "write",
+        "append_messages",
+        "Append messages to a session and remember what the user states",
+        _WRITE,
+        {201: sessions.AppendOut},
+        body=sessions.AppendMessages,
+    ),
+    Route(
+        "GET",
+        "/v1/sessions/{session_id}/messages",
+        "recall",
+        "read_messages",
+        "The newest turns of a session, or all its messages page by page",
+        _READ,
+        {200: sessions.MessagesOut},
+        query=sessions.ReadMessages,
+    ),
+    Route(
+        "GET",
+        "/v1/sessions",
+        "recall",
+        "list_sessions",
+        "The sessions of a user",
+        _READ,
+        {200: sessions.SessionsOut},
+        query=sessions.ListSessions,
+    ),
+    Route(
+        "GET",
+        "/v1/sessions/{session_id}",
+        "recall",
+        "get_session",
+        "The head of a session",
+        _READ,
+        {200: sessions.SessionOut},
+        query=memories.UserQuery,
+    ),
+    Route(
+        "POST",
+        "/v1/sessions/{session_id}/end",
+        "write",
+        "end_session",
+        "Mark a session as ended",
+        _WRITE,
+        {200: sessions.SessionOut},
+        body=sessions.UserBody,
+    ),
+    Route(
+        "DELETE",
+        "/v1/sessions/{session_id}",
+        "write",
+        "delete_session",
+        "Delete a session with the memories that were taken from it",
+        _DELETE,
+        {204: None},
+        query=memories.UserQuery,
+    ),
+    Route(
+        "POST",
+        "/v1/memories",
+        "write",
+        "add_memories",
+        "Remember a statement, or what messages state",
+        _WRITE,
+        {201: memories.RememberedOut, 200: memories.RememberedOut},
+        body=memories.AddMemories,
+    ),
+    Route(
+        "POST",
+        "/v1/memories/batch",
+        "write",
+        "add_batch",
+        "Remember up to 1,000 statements, with a result for each",
+        _WRITE,
+        {200: memories.BatchOut},
+        body=memories.AddBatch,
+    ),
+    Route(
+        "POST",
+        "/v1/memories/search",
+        "recall",
+        "search_memories",
+        "Find the memories that are relevant to a question",
+        _READ,
+        {200: memories.FoundOut},
+        body=memories.SearchMemories,
+    ),
+    Route(
+        "GET",
+        "/v1/memories",
+        "recall",
+        "list_memories",
+        "The memories of a user, newest first",
+        _READ,
+        {200: memories.MemoriesOut},
+        query=memories.ListMemories,
+    ),
+    Route(
+        "GET",
+        "/v1/memories/{id}",
+        "recall",
+        "get_memory",
+        "One memory",
+        _READ,
+        {200: memories.MemoryOut},
+        query=memories.UserQuery,
+    ),
+    Route(
+        "GET",
+        "/v1/memories/{id}/history",
+        "recall",
+        "memory_history",
+        "All versions of a memory, oldest first",
+        _READ,
+        {200: memories.MemoryVersionsOut},
+        query=memories.UserQuery,
+    ),
+    Route(
+        "PATCH",
+        "/v1/memories/{id}",
+        "write",
+        "change_memory",
+        "Correct, pin, freeze or end a memory",
+        _WRITE,
+        {200: memories.MemoryOut},
+        body=memories.ChangeMemory,
+        versioned=True,
+    ),
+    Route(
+        "DELETE",
+        "/v1/memories/{id}",
+        "write",
+        "delete_memory",
+        "Delete a memory with its history",
+        _DELETE,
+        {204: None},
+        query=memories.UserQuery,
+    ),
+    Route(
+        "PUT",
+        "/v1/entities/{key}",
+        "write",
+        "put_entity",
+        "Set a confirmed fact",
+        _WRITE,
+        {201: entities.EntityOut, 200: entities.EntityOut},
+        body=entities.PutEntity,
+        versioned=True,
+    ),
+    Route(
+        "GET",
+        "/v1/entities/{key}",
+        "recall",
+        "get_entity",
+        "The current value of a confirmed fact",
+        _READ,
+        {200: entities.EntityOut},
+        query=entities.ReadEntity,
+    ),
+    Route(
+        "GET",
+        "/v1/entities",
+        "recall",
+        "list_entities",
+        "Confirmed facts, by key",
+        _READ,
+        {200: entities.EntitiesOut},
+        query=entities.ListEntities,
+    ),
+    Route(
+        "GET",
+        "/v1/entities/{key}/history",
+        "recall",
+        "entity_history",
+        "All versions of a confirmed fact, oldest first",
+        _READ,
+        {200: entities.EntityVersionsOut},
+        query=entities.ReadEntity,
+    ),
+    Route(
+        "DELETE",
+        "/v1/entities/{key}",
+        "write",
+        "delete_entity",
+        "Delete a confirmed fact with its history",
+        _DELETE,
+        {204: None},
+        query=entities.ReadEntity,
+    ),
+    Route(
+        "POST",
+        "/v1/recall",
+        "recall",
+        "recall",
+        "One prompt-ready block of what is worth knowing now",
+        _READ,
+        {200: recall.RecalledOut},
+        body=recall.RecallMemory,
+    ),
+    Route(
+        "GET",
+        "/v1/subjects/{user_id}",
+        "recall",
+        "describe_subject",
+        "Where a user's data stands, in numbers",
+        _READ,
+        {200: recall.SubjectOut},
+    ),
+    Route("GET", "/v1/health", "recall", "health", "Whether the service answers", (), {200: recall.HealthOut}),
+    Route("GET", "/v1/openapi.json", "recall", "openapi", "This description", (), {200: None}),
+    Route("GET", "/docs", "recall", "docs", "This description as a page", (), {200: None}),
+)

@@ -1,0 +1,245 @@
+"""The composition root: settings in, applications out. Adapters are imported where they are built, so that a
+function loads only what it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, cast
+
+from lethe.domain.policy import DEFAULT_POLICY
+from lethe.entry.application import Application
+from lethe.entry.authorizer import Authorizer
+from lethe.entry.cursor import Cursors
+from lethe.entry.idempotency import Idempotency
+from lethe.entry.observability import PowertoolsObserver
+from lethe.entry.settings import (
+    AccessSettings,
+    AuthorizeSettings,
+    DataSettings,
+    RecallSettings,
+    Settings,
+    WriteSettings,
+)
+from lethe.ports import AccessStore, Clock, Embedder, Entities, Memories, Sessions, SubjectHeads
+from lethe.services.access import Access, authenticate
+from lethe.services.spaces import Spaces
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+    from mypy_boto3_secretsmanager.client import SecretsManagerClient
+
+    from lethe.adapters.dynamodb.database import Database
+
+_THREADS = 8
+_MEGABYTE = 1024 * 1024
+
+
+def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) -> Authorizer:
+    """The function ``authorize``. ``clock`` is taken for likeness with the others; nothing here tells the time."""
+    settings = AuthorizeSettings.from_environment(environment)
+    store = _access_store(settings, settings.access_table)
+    return Authorizer(lambda presented: authenticate(store, presented))
+
+
+def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
+    """The function ``write``."""
+    from lethe.entry.operations.entities import EntityWrites
+    from lethe.entry.operations.memories import MemoryWrites
+    from lethe.entry.operations.sessions import SessionWrites
+    from lethe.services.entities import EntityDesk
+    from lethe.services.memories import MemoryDesk
+    from lethe.services.remember import Remember
+    from lethe.services.sessions import SessionDesk
+
+    parts = _Parts(WriteSettings.from_environment(environment), clock)
+    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids)
+    sessions = SessionDesk(
+        parts.sessions, parts.entities, parts.memories, remember, DEFAULT_POLICY, parts.clock, parts.ids, parts.threads
+    )
+    desk = MemoryDesk(parts.memories, parts.embedder, parts.clock)
+    operations = {
+        **SessionWrites(parts.spaces, sessions, parts.clock).operations(),
+        **MemoryWrites(parts.spaces, remember, desk, parts.clock, parts.ids).operations(),
+        **EntityWrites(parts.spaces, EntityDesk(parts.entities, parts.clock, parts.ids), parts.clock).operations(),
+    }
+    return Application(operations, parts.spaces.for_writing, parts.idempotency, PowertoolsObserver("write"))
+
+
+def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
+    """The function ``recall``."""
+    from lethe.adapters.cached_entities import CachedEntities
+    from lethe.adapters.scan_index import ScanIndex
+    from lethe.entry.operations.entities import EntityReads
+    from lethe.entry.operations.memories import MemoryReads
+    from lethe.entry.operations.recall import RecallReads, ServiceReads
+    from lethe.entry.operations.sessions import SessionReads
+    from lethe.services.entities import EntityDesk
+    from lethe.services.memories import MemoryDesk
+    from lethe.services.recall import Recall
+    from lethe.services.remember import Remember
+    from lethe.services.sessions import SessionDesk
+    from lethe.services.subjects import SubjectDesk
+
+    settings = RecallSettings.from_environment(environment)
+    parts = _Parts(settings, clock)
+    index = ScanIndex(parts.memories, settings.cache_megabytes * _MEGABYTE, settings.cache_seconds)
+    entities = CachedEntities(parts.entities, settings.cache_seconds)
+    recall = Recall(
+        parts.spaces, index, parts.sessions, entities, parts.embedder, DEFAULT_POLICY, parts.clock, parts.threads
+    )
+    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids)
+    sessions = SessionDesk(
+        parts.sessions, parts.entities, parts.memories, remember, DEFAULT_POLICY, parts.clock, parts.ids, parts.threads
+    )
+    desk = MemoryDesk(parts.memories, parts.embedder, parts.clock)
+    subjects = SubjectDesk(parts.spaces, parts.sessions, parts.entities, parts.memories, parts.clock)
+    operations = {
+        **SessionReads(parts.spaces, sessions, parts.cursors).operations(),
+        **MemoryReads(parts.spaces, desk, recall, parts.cursors, parts.clock).operations(),
+        **EntityReads(parts.spaces, EntityDesk(parts.entities, parts.clock, parts.ids), parts.cursors).operations(),
+        **RecallReads(recall, subjects, parts.clock).operations(),
+        **ServiceReads(parts.heads, index, parts.embedder).operations(),
+    }
+    return Application(operations, parts.spaces.for_reading, parts.idempotency, PowertoolsObserver("recall"))
+
+
+def access_service(environment: Mapping[str, str]) -> Access:
+    """Tenants and keys, for the command line and the laptop."""
+    from lethe.adapters.system import SystemClock, UlidIds
+
+    settings = AccessSettings.from_environment(environment)
+    clock = SystemClock()
+    store = _access_store(settings, settings.access_table)
+    return Access(store, _master_key(settings.region, settings.secret_arn, settings.master_key), clock, UlidIds(clock))
+
+
+class _Parts:
+    """Adapters of one function, each built when it is first asked for."""
+
+    def __init__(self, settings: DataSettings, clock: Clock | None) -> None:
+        from lethe.adapters.system import SystemClock, UlidIds
+
+        self._settings = settings
+        self.clock: Clock = clock or SystemClock()
+        self.ids = UlidIds(self.clock)
+        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
+        self._database = _database(
+            settings.region,
+            settings.dynamodb_endpoint,
+            subjects=settings.subjects_table,
+            sessions=settings.sessions_table,
+            entities=settings.entities_table,
+            memories=settings.memories_table,
+        )
+
+    @cached_property
+    def master_key(self) -> bytes:
+        return _master_key(self._settings.region, self._settings.secret_arn, self._settings.master_key)
+
+    @cached_property
+    def heads(self) -> SubjectHeads:
+        from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
+
+        return DynamoSubjectHeads(self._database)
+
+    @cached_property
+    def spaces(self) -> Spaces:
+        return Spaces(self.heads, self.master_key)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        from lethe.adapters.dynamodb.sessions import DynamoSessions
+
+        return DynamoSessions(self._database)
+
+    @cached_property
+    def entities(self) -> Entities:
+        from lethe.adapters.dynamodb.entities import DynamoEntities
+
+        return DynamoEntities(self._database)
+
+    @cached_property
+    def memories(self) -> Memories:
+        from lethe.adapters.dynamodb.memories import DynamoMemories
+
+        return DynamoMemories(self._database)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        from lethe.adapters.embedders import make_embedder
+
+        settings = self._settings
+        arn = settings.embedder_key_arn
+        return make_embedder(
+            settings.embedder,
+            region=settings.region,
+            url=settings.embedder_url,
+            api_key=(lambda: _secret(settings.region, arn)) if arn else None,
+        )
+
+    @cached_property
+    def idempotency(self) -> Idempotency:
+        from lethe.adapters.dynamodb.idempotency import DynamoIdempotencyRecords
+
+        return Idempotency(DynamoIdempotencyRecords(self._database), self.master_key, self.clock)
+
+    @cached_property
+    def cursors(self) -> Cursors:
+        return Cursors(self.master_key)
+
+
+def _access_store(settings: Settings, table: str) -> AccessStore:
+    from lethe.adapters.dynamodb.access import DynamoAccessStore
+
+    return DynamoAccessStore(_database(settings.region, settings.dynamodb_endpoint, access=table))
+
+
+def _database(
+    region: str,
+    endpoint: str | None,
+    *,
+    subjects: str = "",
+    sessions: str = "",
+    entities: str = "",
+    memories: str = "",
+    access: str = "",
+) -> Database:
+    """The tables that a function was told of; the others have no name and are never touched."""
+    from lethe.adapters.dynamodb.database import Database
+    from lethe.adapters.dynamodb.models import TableNames, build_models
+
+    return Database(
+        _client(region, endpoint), build_models(TableNames(subjects, sessions, entities, memories, access), region)
+    )
+
+
+@cache
+def _client(region: str, endpoint: str | None) -> DynamoDBClient:
+    """One client a process: making one is most of a cold start."""
+    from lethe.adapters.dynamodb.client import make_client
+
+    return make_client(region, endpoint)
+
+
+def _master_key(region: str, secret_arn: str | None, given: str | None) -> bytes:
+    """The root of subject hashes and cursor signatures. Raises ValueError when the settings name none."""
+    if given is not None:
+        return given.encode()
+    if secret_arn is None:
+        raise ValueError("set LETHE_SECRET_ARN, or LETHE_MASTER_KEY on a laptop")
+    return _secret(region, secret_arn).encode()
+
+
+@cache
+def _secret(region: str, arn: str) -> str:
+    """A secret's text, read once a container."""
+    import botocore.session
+    from botocore.config import Config
+
+    config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
+    session = botocore.session.get_session()
+    client = cast("SecretsManagerClient", session.create_client("secretsmanager", region_name=region, config=config))
+    return client.get_secret_value(SecretId=arn)["SecretString"]

@@ -1,0 +1,110 @@
+"""Confirmed facts: setting, reading, listing, deleting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lethe.domain import ids
+from lethe.domain.entity import Entity, EntityCategory
+from lethe.domain.identity import Space
+from lethe.domain.json_path import JsonPath
+from lethe.domain.json_values import JsonValue
+from lethe.domain.memory import Origin
+from lethe.errors import NotFound
+from lethe.ports import Clock, Entities, Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An entity as a client sets it."""
+
+    key: str
+    value: JsonValue
+    category: EntityCategory
+    origin: Origin = Origin.USER
+    confidence: float = 1.0
+    session_id: str | None = None
+    sensitive: bool = False
+    valid_from: datetime | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """Which entities a list returns; None means any. ``equals`` needs ``path``; without it the path must exist."""
+
+    category: EntityCategory | None = None
+    origin: Origin | None = None
+    session_id: str | None = None
+    updated_after: datetime | None = None
+    path: JsonPath | None = None
+    equals: JsonValue = None
+    compares: bool = False
+    reveal: bool = True
+    """Whether a path may look into sensitive values: a masked value must not be found out by asking."""
+
+    def accepts(self, entity: Entity) -> bool:
+        """Whether ``entity`` passes."""
+        return (
+            (self.category is None or entity.category is self.category)
+            and (self.origin is None or entity.origin is self.origin)
+            and (self.session_id is None or entity.session_id == self.session_id)
+            and (self.updated_after is None or entity.updated_at > self.updated_after)
+            and (self.path is None or self._holds(self.path, entity))
+        )
+
+    def _holds(self, path: JsonPath, entity: Entity) -> bool:
+        return (self.reveal or not entity.sensitive) and path.matches(entity.value, self.equals, self.compares)
+
+
+class EntityDesk:
+    """Use cases on entities."""
+
+    def __init__(self, entities: Entities, clock: Clock, new_ids: Ids) -> None:
+        self._entities = entities
+        self._clock = clock
+        self._ids = new_ids
+
+    def put(self, space: Space, actor: str, fact: Fact, version: int | None) -> Entity:
+        """Set the value; with ``version`` only if that is the current one. Raises VersionConflict."""
+        now = self._clock.now()
+        entity = Entity(
+            id=self._ids.new(ids.ENTITY),
+            key=fact.key,
+            value=fact.value,
+            category=fact.category,
+            origin=fact.origin,
+            confidence=fact.confidence,
+            version=1,
+            actor=actor,
+            valid_from=fact.valid_from or now,
+            created_at=now,
+            updated_at=now,
+            session_id=fact.session_id,
+            sensitive=fact.sensitive,
+            expires_at=fact.expires_at,
+        )
+        return self._entities.put(space, entity, version)
+
+    def get(self, space: Space, key: str, session_id: str | None) -> Entity:
+        """The current value. Raises NotFound."""
+        entity = self._entities.get(space, key, session_id, self._clock.now())
+        if entity is None:
+            raise NotFound
+        return entity
+
+    def list(self, space: Space, query: EntityQuery) -> tuple[Entity, ...]:
+        """All current values that ``query`` accepts, by key."""
+        return tuple(entity for entity in self._entities.list(space, self._clock.now()) if query.accepts(entity))
+
+    def history(self, space: Space, key: str, session_id: str | None) -> tuple[Entity, ...]:
+        """All versions, oldest first. Raises NotFound."""
+        versions = self._entities.history(space, key, session_id, self._clock.now())
+        if not versions:
+            raise NotFound
+        return versions
+
+    def delete(self, space: Space, key: str, session_id: str | None) -> None:
+        """Delete value and history; deleting what is gone already is no error."""
+        self._entities.delete(space, key, session_id)

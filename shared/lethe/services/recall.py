@@ -1,0 +1,201 @@
+"""Recall: route, gather, gate, rerank, deduplicate, cut, assemble; and search, which is the middle of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from lethe.domain.entity import Entity
+from lethe.domain.identity import Caller, Space
+from lethe.domain.memory import Embedding, MemoryFilter
+from lethe.domain.policy import Policy
+from lethe.domain.recall import stages
+from lethe.domain.recall.assemble import Assembled, assemble
+from lethe.domain.recall.route import Route, Tier, route
+from lethe.domain.search import Candidate, SearchQuery
+from lethe.domain.session import Message, Session, SessionSummary
+from lethe.domain.session_due import summary_due
+from lethe.errors import Unavailable
+from lethe.ports import Clock, Embedder, EntityLists, SearchIndex, SearchResult, Sessions
+from lethe.services.spaces import Spaces
+
+Outcome = Literal["found", "nothing_stored", "nothing_relevant"]
+
+_EXPLAINED: Final = 500
+"""How many candidates an explanation lists at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of memory. ``explain`` asks for every candidate, not only for those that can be answered."""
+
+    text: str
+    top_k: int
+    threshold: float
+    filters: MemoryFilter
+    as_of: datetime | None = None
+    explain: bool = False
+
+    @property
+    def candidates(self) -> int:
+        """How many candidates the index is asked for: enough that what later stages drop leaves ``top_k``."""
+        return _EXPLAINED if self.explain else 4 * self.top_k + 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Every candidate with its decisions, best first, and what the answer is called."""
+
+    candidates: tuple[Candidate, ...]
+    outcome: Outcome
+    degraded: bool
+
+    @property
+    def kept(self) -> tuple[Candidate, ...]:
+        """The candidates that are answered."""
+        return tuple(candidate for candidate in self.candidates if candidate.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The prompt-ready block and all that went into it."""
+
+    route: Route
+    assembled: Assembled
+    outcome: Outcome
+    degraded: bool
+    summary_due: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Tiers:
+    """What the other tiers hold."""
+
+    session: Session | None = None
+    messages: tuple[Message, ...] = ()
+    summary: SessionSummary | None = None
+    entities: tuple[Entity, ...] = ()
+
+
+class Recall:
+    """Finds what is worth telling an agent now."""
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        index: SearchIndex,
+        sessions: Sessions,
+        entities: EntityLists,
+        embedder: Embedder,
+        policy: Policy,
+        clock: Clock,
+        executor: Executor,
+    ) -> None:
+        self._spaces = spaces
+        self._index = index
+        self._sessions = sessions
+        self._entities = entities
+        self._embedder = embedder
+        self._policy = policy
+        self._clock = clock
+        self._executor = executor
+
+    def search(self, caller: Caller, user_id: str | None, question: Question) -> Found:
+        """Memories only. The head is read and the query embedded at once."""
+        embedding = self._executor.submit(self._embed, question.text)
+        space = self._spaces.for_reading(caller, user_id)
+        return self._found(space, question, embedding)
+
+    def recall(
+        self,
+        caller: Caller,
+        user_id: str | None,
+        question: Question,
+        session_id: str | None,
+        tiers: Sequence[Tier] | None,
+        token_budget: int,
+    ) -> Recalled:
+        """All tiers that the router chooses, assembled within the token budget."""
+        chosen = route(question.text, tiers, session_id)
+        embedding = self._executor.submit(self._embed, question.text) if chosen.reads(Tier.MEMORIES) else None
+        space = self._spaces.for_reading(caller, user_id)
+        gathered = self._gather(space, chosen, session_id)
+        found = (
+            self._found(space, question, embedding) if embedding is not None else Found((), "nothing_relevant", False)
+        )
+        others = gathered()
+        block = assemble(token_budget, others.entities, others.summary, found.candidates, others.messages)
+        due = others.session is not None and summary_due(others.session, self._policy, self._clock.now()).summary_due
+        return Recalled(chosen, block, _outcome(found, block, others), found.degraded, due)
+
+    def _embed(self, text: str) -> Embedding | None:
+        """The query's vector; None, and so words alone, when the model does not answer."""
+        try:
+            return Embedding(self._embedder.model.label, self._embedder.embed([text], "query")[0])
+        except Unavailable:
+            return None
+
+    def _found(self, space: Space, question: Question, embedding: Future[Embedding | None]) -> Found:
+        now = self._clock.now()
+        vector = embedding.result()
+        result = self._index.search(
+            space, SearchQuery(question.text, vector), question.filters, now, question.candidates, question.as_of
+        )
+        candidates = self._judged(result, question, now)
+        kept = any(candidate.kept for candidate in candidates)
+        outcome: Outcome = "found" if kept else "nothing_relevant" if result.stored else "nothing_stored"
+        return Found(tuple(candidates), outcome, result.degraded or vector is None)
+
+    def _judged(self, result: SearchResult, question: Question, now: datetime) -> list[Candidate]:
+        gated = stages.gate(result.candidates, question.threshold)
+        # A threshold of 0 asks for the best, whatever it is worth: then confidence does not drop it either.
+        minimum = self._policy.minimum_confidence if question.threshold > 0 else 0.0
+        sure = stages.confidence(gated, minimum)
+        ranked = stages.rerank(sure, self._policy, question.as_of or now)
+        return stages.cut(stages.deduplicate(ranked), question.top_k)
+
+    def _gather(self, space: Space, chosen: Route, session_id: str | None) -> _Gathering:
+        now = self._clock.now()
+        gathering = _Gathering()
+        if chosen.reads(Tier.SESSION) and session_id is not None:
+            gathering.session = self._executor.submit(self._sessions.get, space, session_id, now)
+            gathering.messages = self._executor.submit(
+                self._sessions.newest, space, session_id, now, self._policy.window_turns
+            )
+            gathering.summary = self._executor.submit(self._sessions.summary, space, session_id, now)
+        if chosen.reads(Tier.ENTITIES):
+            gathering.entities = self._executor.submit(self._entities.list, space, now)
+        gathering.session_id = session_id
+        return gathering
+
+
+class _Gathering:
+    """Reads of the other tiers that are under way; call it for their results."""
+
+    def __init__(self) -> None:
+        self.session: Future[Session | None] | None = None
+        self.messages: Future[tuple[Message, ...]] | None = None
+        self.summary: Future[SessionSummary | None] | None = None
+        self.entities: Future[tuple[Entity, ...]] | None = None
+        self.session_id: str | None = None
+
+    def __call__(self) -> _Tiers:
+        entities = self.entities.result() if self.entities else ()
+        return _Tiers(
+            session=self.session.result() if self.session else None,
+            messages=self.messages.result() if self.messages else (),
+            summary=self.summary.result() if self.summary else None,
+            entities=tuple(e for e in entities if e.session_id in (None, self.session_id) and not e.sensitive),
+        )
+
+
+def _outcome(found: Found, block: Assembled, others: _Tiers) -> Outcome:
+    """``found`` when a memory is answered; ``nothing_stored`` only when no tier that was read holds anything."""
+    if any(candidate.kept for candidate in block.candidates):
+        return "found"
+    if found.outcome == "nothing_stored" and (others.entities or others.messages or others.summary):
+        return "nothing_relevant"
+    return "nothing_relevant" if found.outcome == "found" else found.outcome

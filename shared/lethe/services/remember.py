@@ -1,0 +1,163 @@
+"""Writing long-term memory: statements as they are given, and statements taken from messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lethe.domain import ids
+from lethe.domain.controller import Dropped, Proposal, propose
+from lethe.domain.identity import Space
+from lethe.domain.json_values import JsonObject
+from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source, content_hash
+from lethe.domain.notice import notice
+from lethe.domain.relevance.documents import embedding_text
+from lethe.domain.session import Message
+from lethe.domain.text import language
+from lethe.ports import Clock, Embedder, Ids, Memories
+
+STORED, DUPLICATE, DROPPED = "stored", "duplicate", "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement to remember, with what its writer said about it. None means: not said."""
+
+    text: str
+    kind: MemoryKind = MemoryKind.FACT
+    confidence: float = 1.0
+    origin: Origin = Origin.USER
+    session_id: str | None = None
+    message_ids: tuple[str, ...] = ()
+    speaker: str | None = None
+    occurred_at: datetime | None = None
+    context: str | None = None
+    metadata: JsonObject = field(default_factory=dict)
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    reason: str = "stated_by_caller"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one statement: the event, a reason code, a sentence, and the memory that now holds it."""
+
+    event: str
+    reason: str
+    detail: str
+    memory: Memory | None = None
+    replaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """All outcomes of one request, in order, and the line that the agent may tell the user."""
+
+    outcomes: tuple[Outcome, ...]
+    notice: str
+
+
+_DROPPED_DETAIL = {
+    "question": "A question says nothing about the user.",
+    "small_talk": "Small talk is not kept.",
+}
+
+
+class Remember:
+    """Stores statements: embed, guard against exact duplicates, write, say what became of each."""
+
+    def __init__(self, memories: Memories, embedder: Embedder, clock: Clock, new_ids: Ids) -> None:
+        self._memories = memories
+        self._embedder = embedder
+        self._clock = clock
+        self._ids = new_ids
+
+    def statements(self, space: Space, actor: str, statements: Sequence[Statement]) -> Remembered:
+        """Store each statement as it is; one outcome each, in order."""
+        outcomes = self._store(space, actor, statements)
+        return Remembered(outcomes, _notice(outcomes))
+
+    def messages(
+        self, space: Space, actor: str, messages: Sequence[Message], before: Message | None, session_id: str | None
+    ) -> Remembered:
+        """Let the controller take statements from messages; one outcome for each user message or part of one."""
+        fates = propose(messages, before)
+        stored = iter(self._store(space, actor, [_statement(fate, session_id) for fate in fates if _is_proposal(fate)]))
+        outcomes = tuple(_dropped(fate) if isinstance(fate, Dropped) else next(stored) for fate in fates)
+        return Remembered(outcomes, _notice(outcomes) if outcomes else notice((), _language_of(messages)))
+
+    def _store(self, space: Space, actor: str, statements: Sequence[Statement]) -> tuple[Outcome, ...]:
+        if not statements:
+            return ()
+        now = self._clock.now()
+        texts = [embedding_text(s.speaker or "", s.occurred_at or now, s.text, s.context or "") for s in statements]
+        vectors = self._embedder.embed(texts, "memory")
+        label = self._embedder.model.label
+        new = [
+            self._memory(statement, actor, now, Embedding(label, vector))
+            for statement, vector in zip(statements, vectors, strict=True)
+        ]
+        results = self._memories.add(space, new)
+        return tuple(
+            Outcome(DUPLICATE, "same_statement", "The same statement is already stored.", result.memory)
+            if result.duplicate_of is not None
+            else Outcome(STORED, statement.reason, "Stored as it was said.", result.memory)
+            for statement, result in zip(statements, results, strict=True)
+        )
+
+    def _memory(self, statement: Statement, actor: str, now: datetime, embedding: Embedding) -> Memory:
+        occurred_at = statement.occurred_at or now
+        return Memory(
+            id=self._ids.new(ids.MEMORY),
+            text=statement.text,
+            kind=statement.kind,
+            status=MemoryStatus.CURRENT,
+            confidence=statement.confidence,
+            language=language(statement.text),
+            source=Source(actor, statement.origin, statement.session_id, statement.message_ids),
+            occurred_at=occurred_at,
+            valid_from=statement.valid_from or occurred_at,
+            valid_until=statement.valid_until,
+            created_at=now,
+            updated_at=now,
+            content_hash=content_hash(statement.text, statement.speaker, statement.occurred_at),
+            speaker=statement.speaker,
+            context=statement.context,
+            metadata=statement.metadata,
+            embedding=embedding,
+        )
+
+
+def _is_proposal(fate: Proposal | Dropped) -> bool:
+    return isinstance(fate, Proposal)
+
+
+def _statement(fate: Proposal | Dropped, session_id: str | None) -> Statement:
+    assert isinstance(fate, Proposal)
+    message = fate.message
+    return Statement(
+        text=fate.text,
+        confidence=fate.confidence,
+        origin=Origin.USER,
+        session_id=session_id,
+        message_ids=(message.id,),
+        speaker=message.name or message.role.value,
+        occurred_at=message.created_at,
+        context=fate.context,
+        reason=fate.reason,
+    )
+
+
+def _dropped(fate: Dropped) -> Outcome:
+    return Outcome(DROPPED, fate.reason, _DROPPED_DETAIL[fate.reason])
+
+
+def _notice(outcomes: Sequence[Outcome]) -> str:
+    fresh = [o.memory for o in outcomes if o.event == STORED and o.memory is not None]
+    known = [o.memory for o in outcomes if o.memory is not None]
+    return notice([memory.text for memory in fresh], known[0].language if known else "und")
+
+
+def _language_of(messages: Sequence[Message]) -> str:
+    return language(messages[0].content) if messages else "und"

@@ -1,0 +1,59 @@
+"""Opening a subject's space: the one place where isolation and erasure are decided."""
+
+from __future__ import annotations
+
+from lethe.domain.head import SubjectHead, SubjectState
+from lethe.domain.identity import EVERY_USER, Caller, Space, subject_of
+from lethe.errors import Erased, Forbidden, InvalidInput, NotFound
+from lethe.ports import SubjectHeads
+
+_FIRST_EPOCH = 1
+
+
+class Spaces:
+    """Makes Spaces from a Caller and a user id; nothing else in the code makes one."""
+
+    def __init__(self, heads: SubjectHeads, master_key: bytes) -> None:
+        self._heads = heads
+        self._master_key = master_key
+
+    def for_reading(self, caller: Caller, user_id: str | None) -> Space:
+        """The space to read from; an unknown subject has an empty one.
+
+        Raises Forbidden when the key does not cover the user, NotFound from the moment its erasure began.
+        """
+        subject = self._subject(caller, user_id)
+        head = self._heads.read(caller.tenant, subject)
+        if head is None:
+            return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
+        if head.state is not SubjectState.ACTIVE:
+            raise NotFound
+        return Space(caller.tenant, subject, head.epoch, head.revision)
+
+    def for_writing(self, caller: Caller, user_id: str | None) -> Space:
+        """The space to write to; the first write of a subject creates its head.
+
+        Raises Forbidden when the key does not cover the user, Erased from the moment its erasure began.
+        """
+        subject = self._subject(caller, user_id)
+        head = self._heads.read(caller.tenant, subject) or self._heads.create(caller.tenant, subject)
+        if head.state is not SubjectState.ACTIVE:
+            raise Erased
+        return Space(caller.tenant, subject, head.epoch, head.revision)
+
+    def head(self, caller: Caller, user_id: str | None) -> SubjectHead | None:
+        """The subject's head, or None when it was never written to. Raises Forbidden."""
+        return self._heads.read(caller.tenant, self._subject(caller, user_id))
+
+    def _subject(self, caller: Caller, user_id: str | None) -> str:
+        if user_id is None:
+            if len(caller.subjects) == 1 and caller.subjects[0] != EVERY_USER:
+                return caller.subjects[0]
+            raise InvalidInput.of("user_id", "required, unless the key is for exactly one user")
+        try:
+            subject = subject_of(caller.tenant, user_id, self._master_key)
+        except ValueError as error:
+            raise InvalidInput.of("user_id", str(error)) from None
+        if not caller.covers(subject):
+            raise Forbidden("this key does not cover that user")
+        return subject
