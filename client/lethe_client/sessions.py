@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from lethe_client.fields import Fields
 from lethe_client.inputs import MessageInput
 from lethe_client.models import Page
 from lethe_client.paging import every, page_of
@@ -62,7 +61,7 @@ class Sessions:
         """The head of one session."""
         path = path_of("v1", "sessions", session_id)
         body = self._transport.send(Call("GET", path, {"user_id": user_id})).body
-        return Session.parse(Fields(body, "answer").optional_object("session") or body)
+        return Session.parse(body)
 
     def list(self, *, user_id: str | None = None, page_size: int | None = None) -> Iterator[Session]:
         """All sessions of the user that have not expired."""
@@ -73,10 +72,11 @@ class Sessions:
         query = {"user_id": user_id, "limit": limit, "cursor": cursor}
         return page_of(self._transport.send(Call("GET", "/v1/sessions", query)).body, "sessions", Session.parse)
 
-    def end(self, session_id: str, *, user_id: str | None = None) -> None:
+    def end(self, session_id: str, *, user_id: str | None = None) -> Session:
         """Say that the conversation is over."""
         path = path_of("v1", "sessions", session_id, "end")
-        self._transport.send(Call("POST", path, body={"user_id": user_id}, changes=True))
+        body = self._transport.send(Call("POST", path, body={"user_id": user_id}, changes=True)).body
+        return Session.parse(body)
 
     def delete(self, session_id: str, *, user_id: str | None = None) -> None:
         """Delete the session and its messages; also when it was already gone."""

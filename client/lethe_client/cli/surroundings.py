@@ -43,14 +43,24 @@ def real_surroundings() -> Surroundings:
 
 def _build_access(environment: Mapping[str, str]) -> Access:
     # Imported here: the HTTP commands need nothing of it, and it takes longer than they do.
-    from lethe.entry.wiring import access_service
     from pydantic import ValidationError
 
-    from lethe.entry.settings import AccessSettings
+    from lethe.entry.wiring import access_service
 
+    os.environ.update(credentials_for(environment))
     try:
-        settings = AccessSettings.from_environment(environment)
+        return access_service(environment)
     except ValidationError as error:
         named = (f"LETHE_{'_'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors())
         raise UsageError("; ".join(named)) from error
-    return access_service(settings)
+
+
+def credentials_for(environment: Mapping[str, str]) -> dict[str, str]:
+    """Made-up AWS credentials where the tables are a laptop's, which asks for some and checks none.
+
+    Empty for tables in AWS, and where this shell has credentials of its own: those are left alone.
+    """
+    has_own = any(environment.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
+    if has_own or not environment.get("LETHE_DYNAMODB_ENDPOINT"):
+        return {}
+    return {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}

@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 
 from lethe.entry.wiring import access_service
-
-from lethe.entry.settings import AccessSettings
 from lethe_client import LetheError
 from lethe_local.demo.screen import Screen
 from lethe_local.demo.story import Story
@@ -28,7 +26,7 @@ def main() -> int:
         with LocalStack.start(options) as stack:
             screen.say(f"{stack.description}", "dim")
             screen.say(f"up in {time.perf_counter() - started:.1f} s at {stack.url}", "dim")
-            access = access_service(AccessSettings.from_environment(stack.environment))
+            access = access_service(stack.environment)
             try:
                 Story(stack.url, access, screen).tell()
             except LetheError as error:

@@ -8,7 +8,7 @@ import pytest
 from lethe.domain.access import parse_key
 from lethe.domain.identity import subject_of
 from lethe_client.cli.stack import environment_of_stack
-from lethe_client.cli.surroundings import UsageError
+from lethe_client.cli.surroundings import UsageError, credentials_for
 from tests.unit.client.command_line import MASTER_KEY, AccessTable, World
 
 ACCESS = {"LETHE_ACCESS_TABLE": "access"}
@@ -150,6 +150,19 @@ def test_a_broken_laptop_file_is_said_so(tmp_path: Path, content: str) -> None:
     world = World(tmp_path)
     assert world.run("tenants", "list") == 2
     assert "dev.json" in world.err
+
+
+@pytest.mark.parametrize(
+    ("environment", "made_up"),
+    [
+        ({"LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1"}, True),
+        ({"LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1", "AWS_PROFILE": "mine"}, False),
+        ({"LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "mine"}, False),
+        ({}, False),
+    ],
+)
+def test_credentials_are_made_up_for_a_laptop_only(environment: dict[str, str], made_up: bool) -> None:
+    assert bool(credentials_for(environment)) is made_up
 
 
 def test_a_stack_gives_its_table_and_its_secret() -> None:

@@ -62,10 +62,12 @@ def test_the_window_of_a_session() -> None:
 
 
 def test_session_head_end_and_delete() -> None:
-    with StubService(Reply(200, {"session_id": "s1", **session(4)}), Reply(200), Reply(204)) as stub:
+    head = {"session_id": "s1", **session(4)}
+    ended = {**head, "ended_at": "2026-05-04T09:00:00Z"}
+    with StubService(Reply(200, head), Reply(200, ended), Reply(204)) as stub:
         lethe = Lethe(stub.url, "lk_a_b")
         assert lethe.sessions.get("s1", user_id="alice").turns == 4
-        lethe.sessions.end("s1", user_id="alice")
+        assert lethe.sessions.end("s1", user_id="alice").ended_at == datetime(2026, 5, 4, 9, tzinfo=UTC)
         lethe.sessions.delete("s1", user_id="alice")
     assert [(asked.method, asked.target) for asked in stub.asked] == [
         ("GET", "/v1/sessions/s1?user_id=alice"),
