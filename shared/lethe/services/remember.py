@@ -99,10 +99,13 @@ class Remember:
             for statement, vector in zip(statements, vectors, strict=True)
         ]
         results = self._memories.add(space, new)
+        first = self._memories.get_many(space, [r.duplicate_of for r in results if r.duplicate_of is not None])
         return tuple(
-            Outcome(DUPLICATE, "same_statement", "The same statement is already stored.", result.memory)
-            if result.duplicate_of is not None
-            else Outcome(STORED, statement.reason, "Stored as it was said.", result.memory)
+            Outcome(STORED, statement.reason, "Stored as it was said.", result.memory)
+            if result.duplicate_of is None
+            else Outcome(
+                DUPLICATE, "same_statement", "The same statement is already stored.", first.get(result.duplicate_of)
+            )
             for statement, result in zip(statements, results, strict=True)
         )
 

@@ -338,7 +338,7 @@ class FoundOut(Out):
     memories: list[ScoredMemoryOut]
     outcome: Literal["found", "nothing_stored", "nothing_relevant"]
     degraded: bool
-    explain: list[CandidateOut] | None = None
+    explain: list[CandidateOut] | None = Field(default=None, exclude_if=lambda trace: trace is None)
 
 
 def memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) -> dict[str, object]:

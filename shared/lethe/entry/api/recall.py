@@ -49,7 +49,7 @@ class RecalledOut(Out):
     outcome: Literal["found", "nothing_stored", "nothing_relevant"]
     degraded: bool
     tokens: int
-    explain: list[CandidateOut] | None = None
+    explain: list[CandidateOut] | None = Field(default=None, exclude_if=lambda trace: trace is None)
 
 
 class SubjectOut(Out):
