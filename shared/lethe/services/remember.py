@@ -99,7 +99,8 @@ class Remember:
             for statement, vector in zip(statements, vectors, strict=True)
         ]
         results = self._memories.add(space, new)
-        first = self._memories.get_many(space, [r.duplicate_of for r in results if r.duplicate_of is not None])
+        known = dict.fromkeys(result.duplicate_of for result in results if result.duplicate_of is not None)
+        first = self._memories.get_many(space, list(known)) if known else {}
         return tuple(
             Outcome(STORED, statement.reason, "Stored as it was said.", result.memory)
             if result.duplicate_of is None

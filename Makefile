@@ -1,0 +1,67 @@
+# Lethe. `make help` lists the targets.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := shared/lethe local/lethe_local client/lethe_client functions
+RUN := PYTHONUNBUFFERED=1 $(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help demo dev test check fmt lock clean bench-quality bench-speed
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+demo: $(VENV)/.laptop ## set everything up and watch an agent's memory work on a real conversation
+	@$(RUN) -m lethe_local.demo
+
+dev: $(VENV)/.laptop ## serve the API on localhost (PORT=8700; FRESH=1 starts empty)
+	@exec $(RUN) -m lethe_local.dev
+
+test: $(VENV)/.development ## all tests; PYTEST= takes more arguments
+	$(BIN)/python -m pytest $(PYTEST)
+
+check: $(VENV)/.development ## lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(SOURCES) tests bench
+	$(BIN)/python -m pytest -q tests/unit/test_imports.py
+
+fmt: $(VENV)/.development ## format and mend what can be mended
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+bench-quality: $(VENV)/.development ## retrieval quality over the four sets in ../shared/data
+	$(RUN) -m bench.quality
+
+bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, and mem0 beside it
+	$(RUN) -m bench.speed
+
+lock: $(VENV)/.development ## resolve requirements/*.in again, with hashes
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
+	for name in laptop development; do \
+		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+			--no-emit-index-url --no-emit-find-links requirements/$$name.in -o requirements/$$name.txt; done
+
+clean: ## remove the virtual environments and all state
+	rm -rf $(VENV) .venv-sam .lethe .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis build
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Lethe needs Python 3.11 or newer with venv"; exit 1; }
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.laptop: requirements/laptop.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what the laptop needs (pinned, with hashes)"
+	@$(PIP) install --require-hashes --requirement requirements/laptop.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.development: requirements/development.txt $(VENV)/.laptop
+	@echo "Installing what development needs (pinned, with hashes)"
+	@$(PIP) install --require-hashes --requirement requirements/development.txt
+	@touch $@
+
+-include make/*.mk
