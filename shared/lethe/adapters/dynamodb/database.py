@@ -265,11 +265,10 @@ class Database:
                 self._threads = ThreadPoolExecutor(WORKERS, thread_name_prefix="dynamodb")
             return self._threads
 
-    def close(self) -> None:
-        """End the threads and the connections."""
+    def end_threads(self) -> None:
+        """Wait for the threads and end them; a function's container never does."""
         if self._threads is not None:
             self._threads.shutdown()
-        self._client.close()
 
 
 def _query(row: type[Row], pk: str, keys: KeyRange) -> Request:

@@ -75,16 +75,17 @@ class DynamoIdempotencyRecords:
             return  # the claim has expired meanwhile: there is nothing left to mark
 
     def answer(self, space: Space, key_digest: str, now: datetime) -> StoredAnswer | None:
-        """One read; two for an answer of several parts."""
+        """One read a part; nearly every answer has one."""
         partition = keys.subject_partition(space.tenant, space.subject)
         first = self._database.get(self._answer, partition, keys.answer(space.epoch, key_digest, 0))
         if first is None or expired(first.ttl, now):
             return None
-        others = [(partition, keys.answer(space.epoch, key_digest, n)) for n in range(1, first.parts)]
-        rows = [self._answer.from_raw_data(item) for item in self._database.get_many(self._answer, others)]
-        if len(rows) != len(others):
-            return None
-        packed = b"".join(row.body for row in sorted([first, *rows], key=lambda row: row.sk))
+        packed = first.body
+        for n in range(1, first.parts):
+            part = self._database.get(self._answer, partition, keys.answer(space.epoch, key_digest, n))
+            if part is None:
+                return None
+            packed += part.body
         return StoredAnswer(first.status, zlib.decompress(packed).decode())
 
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:

@@ -1,0 +1,84 @@
+"""The contract of SubjectHeads, over the fake and both DynamoDBs."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from lethe.domain.head import SubjectHead, SubjectState
+from lethe.domain.identity import Space
+from lethe.errors import Erased
+from tests.support.stores import Stores
+
+
+def test_a_subject_that_was_never_written_has_no_head(stores: Stores) -> None:
+    assert stores.heads.read("acme", "0" * 32) is None
+
+
+def test_the_first_head(stores: Stores) -> None:
+    space = stores.new_space()
+    expected = SubjectHead(space.tenant, space.subject, 1, SubjectState.ACTIVE, 0)
+    assert stores.heads.read(space.tenant, space.subject) == expected
+
+
+def test_creating_again_gives_what_stands(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.heads.raise_revision(space)
+    assert stores.heads.create(space.tenant, space.subject).revision == 1
+    stores.begin_erasure(space)
+    standing = stores.heads.create(space.tenant, space.subject)
+    assert (standing.epoch, standing.state) == (2, SubjectState.ERASING)
+
+
+def test_the_revision_counts(stores: Stores) -> None:
+    space = stores.new_space()
+    assert [stores.heads.raise_revision(space) for _ in range(3)] == [1, 2, 3]
+    assert stores.revision(space) == 3
+
+
+def test_heads_of_others_stay(stores: Stores) -> None:
+    space = stores.new_space()
+    neighbours = [stores.new_space(space.tenant), stores.new_space()]
+    same_subject = Space("other-" + space.tenant, space.subject, 1)
+    stores.heads.create(same_subject.tenant, same_subject.subject)
+    stores.heads.raise_revision(space)
+    assert [stores.revision(other) for other in (*neighbours, same_subject)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("state", [SubjectState.ERASING, SubjectState.ERASED])
+def test_no_revision_for_a_subject_that_is_not_active(stores: Stores, state: SubjectState) -> None:
+    space = stores.new_space()
+    stores.put_head(SubjectHead(space.tenant, space.subject, 1, state, 7))
+    with pytest.raises(Erased):
+        stores.heads.raise_revision(space)
+    assert stores.revision(space) == 7
+
+
+def test_no_revision_for_an_old_or_a_future_epoch(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.put_head(SubjectHead(space.tenant, space.subject, 2, SubjectState.ACTIVE, 0))
+    for epoch in (1, 3):
+        with pytest.raises(Erased):
+            stores.heads.raise_revision(replace(space, epoch=epoch))
+    assert stores.revision(space) == 0
+
+
+def test_no_revision_without_a_head(stores: Stores) -> None:
+    with pytest.raises(Erased):
+        stores.heads.raise_revision(Space("acme", "f" * 32, 1))
+    assert stores.heads.read("acme", "f" * 32) is None
+
+
+def test_eight_threads_raise_each_revision_once(strict_stores: Stores) -> None:
+    space = strict_stores.new_space()
+    with ThreadPoolExecutor(8) as threads:
+        revisions = list(threads.map(lambda _: strict_stores.heads.raise_revision(space), range(80)))
+    assert sorted(revisions) == list(range(1, 81))
+
+
+def test_eight_threads_create_one_head(strict_stores: Stores) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        heads = list(threads.map(lambda _: strict_stores.heads.create("race", "a" * 32), range(40)))
+    assert set(heads) == {SubjectHead("race", "a" * 32, 1, SubjectState.ACTIVE, 0)}

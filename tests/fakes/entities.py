@@ -1,0 +1,65 @@
+"""Entities in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from lethe.domain.entity import Entity
+from lethe.domain.identity import Space
+from lethe.errors import VersionConflict
+from tests.fakes.heads import FakeSubjectHeads
+
+
+class FakeEntities:
+    """Every version of every entity, by space, key and session, oldest first."""
+
+    def __init__(self, heads: FakeSubjectHeads) -> None:
+        self._heads = heads
+        self._versions: dict[tuple[Space, str, str | None], list[Entity]] = {}
+
+    def put(self, space: Space, entity: Entity, expected_version: int | None) -> Entity:
+        address = (space, entity.key, entity.session_id)
+        with self._heads.lock:
+            self._heads.check(space)
+            current = self.get(space, entity.key, entity.session_id, entity.updated_at)
+            version = 0 if current is None else current.version
+            if expected_version is not None and expected_version != version:
+                raise VersionConflict(version)
+            stored = replace(entity, version=version + 1, superseded_at=None)
+            if current is None:
+                self._versions[address] = [stored]
+            else:
+                stored = replace(stored, id=current.id, created_at=current.created_at)
+                self._versions[address][-1:] = [replace(current, superseded_at=entity.updated_at), stored]
+            self._heads.raise_revision(space)
+            return stored
+
+    def get(self, space: Space, key: str, session_id: str | None, now: datetime) -> Entity | None:
+        versions = self._versions.get((space, key, session_id))
+        return versions[-1] if versions and not versions[-1].expired(now) else None
+
+    def list(self, space: Space, now: datetime) -> tuple[Entity, ...]:
+        current = [versions[-1] for (owner, _, _), versions in self._versions.items() if owner == space]
+        alive = [entity for entity in current if not entity.expired(now)]
+        return tuple(sorted(alive, key=lambda entity: (entity.key, entity.session_id or "")))
+
+    def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
+        if self.get(space, key, session_id, now) is None:
+            return ()
+        return tuple(entity for entity in self._versions[space, key, session_id] if not entity.expired(now))
+
+    def delete(self, space: Space, key: str, session_id: str | None) -> int:
+        with self._heads.lock:
+            gone = self._versions.pop((space, key, session_id), ())
+            if gone:
+                self._heads.raise_revision(space)
+            return len(gone)
+
+    def delete_session(self, space: Space, session_id: str) -> int:
+        with self._heads.lock:
+            addresses = [address for address in self._versions if address[0] == space and address[2] == session_id]
+            gone = sum(len(self._versions.pop(address)) for address in addresses)
+            if gone:
+                self._heads.raise_revision(space)
+            return gone

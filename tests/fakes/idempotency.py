@@ -1,0 +1,59 @@
+"""Idempotency records in memory."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+
+from lethe.domain.idempotency import KEPT, Claim, StoredAnswer
+from lethe.domain.identity import Space
+from lethe.errors import IdempotencyMismatch, InProgress
+
+
+@dataclass(slots=True)
+class _Claim:
+    """``deadline`` is None once the request was answered."""
+
+    request: str
+    expires_at: datetime
+    deadline: datetime | None
+
+
+class FakeIdempotencyRecords:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._claims: dict[tuple[str, str], _Claim] = {}
+        self._answers: dict[tuple[Space, str], tuple[StoredAnswer, datetime]] = {}
+
+    def claim(self, tenant: str, key_digest: str, request_digest: str, now: datetime, deadline: datetime) -> Claim:
+        with self._lock:
+            standing = self._claims.get((tenant, key_digest))
+            if standing is not None and standing.expires_at > now:
+                if standing.request != request_digest:
+                    raise IdempotencyMismatch
+                if standing.deadline is None:
+                    return Claim.ANSWERED
+                if standing.deadline > now:
+                    raise InProgress
+            self._claims[tenant, key_digest] = _Claim(request_digest, now + KEPT, deadline)
+            return Claim.STARTED
+
+    def store(self, space: Space, tenant: str, key_digest: str, answer: StoredAnswer, now: datetime) -> None:
+        with self._lock:
+            standing = self._answers.get((space, key_digest))
+            if standing is None or standing[1] <= now:
+                self._answers[space, key_digest] = (answer, now + KEPT)
+            claim = self._claims.get((tenant, key_digest))
+            if claim is not None:
+                claim.deadline = None
+
+    def answer(self, space: Space, key_digest: str, now: datetime) -> StoredAnswer | None:
+        found = self._answers.get((space, key_digest))
+        return found[0] if found is not None and found[1] > now else None
+
+    def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
+        with self._lock:
+            claim = self._claims.get((tenant, key_digest))
+            if claim is not None and claim.request == request_digest and claim.deadline is not None:
+                del self._claims[tenant, key_digest]

@@ -1,0 +1,91 @@
+"""Long-term memory in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lethe.domain.identity import Space
+from lethe.domain.memory import Memory
+from lethe.errors import Conflict, NotFound, VersionConflict
+from lethe.ports import Page, Stored
+from tests.fakes.heads import FakeSubjectHeads
+
+
+class FakeMemories:
+    """Every version of every memory, by space and id, oldest first."""
+
+    def __init__(self, heads: FakeSubjectHeads) -> None:
+        self._heads = heads
+        self._spaces: dict[Space, dict[str, list[Memory]]] = {}
+
+    def _of(self, space: Space) -> dict[str, list[Memory]]:
+        return self._spaces.setdefault(space, {})
+
+    def _holder(self, space: Space, content_hash: str) -> str | None:
+        versions = self._of(space).values()
+        return next((all_of_it[-1].id for all_of_it in versions if all_of_it[-1].content_hash == content_hash), None)
+
+    def add(self, space: Space, memories: Sequence[Memory]) -> tuple[Stored, ...]:
+        if len(memories) > 1_000:
+            raise ValueError("at most 1000 memories in one call")
+        results = []
+        with self._heads.lock:
+            held = {versions[-1].content_hash: memory_id for memory_id, versions in self._of(space).items()}
+            for memory in memories:
+                holder = held.get(memory.content_hash)
+                if holder is None:
+                    self._heads.check(space)
+                    self._of(space)[memory.id] = [memory]
+                    held[memory.content_hash] = memory.id
+                results.append(Stored(memory, holder))
+            if any(result.duplicate_of is None for result in results):
+                self._heads.raise_revision(space)
+        return tuple(results)
+
+    def get(self, space: Space, memory_id: str) -> Memory | None:
+        return self.get_many(space, [memory_id]).get(memory_id)
+
+    def get_many(self, space: Space, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        stored = self._of(space)
+        return {memory_id: stored[memory_id][-1] for memory_id in memory_ids if memory_id in stored}
+
+    def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
+        newest_first = [m for m in reversed(self.all(space)) if start is None or m.id < start]
+        items = tuple(replace(memory, embedding=None) for memory in newest_first[:limit])
+        return Page(items, items[-1].id if len(newest_first) > limit else None)
+
+    def all(self, space: Space) -> tuple[Memory, ...]:
+        return tuple(versions[-1] for _, versions in sorted(self._of(space).items()))
+
+    def old_versions(self, space: Space) -> tuple[Memory, ...]:
+        return tuple(old for _, versions in sorted(self._of(space).items()) for old in versions[:-1])
+
+    def history(self, space: Space, memory_id: str) -> tuple[Memory, ...]:
+        return tuple(self._of(space).get(memory_id, ()))
+
+    def update(self, space: Space, seen: Memory, changed: Memory) -> Memory:
+        with self._heads.lock:
+            self._heads.check(space)
+            versions = self._of(space).get(seen.id)
+            if versions is None:
+                raise NotFound
+            if versions[-1].version != seen.version:
+                raise VersionConflict(versions[-1].version)
+            if self._holder(space, changed.content_hash) not in (None, seen.id):
+                raise Conflict
+            newest = replace(changed, version=seen.version + 1, superseded_at=None)
+            versions[-1:] = [replace(seen, superseded_at=newest.updated_at), newest]
+            self._heads.raise_revision(space)
+            return newest
+
+    def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
+        with self._heads.lock:
+            gone = [self._of(space).pop(memory_id, None) for memory_id in dict.fromkeys(memory_ids)]
+            count = len(gone) - gone.count(None)
+            if count:
+                self._heads.raise_revision(space)
+            return count
+
+    def count(self, space: Space) -> int:
+        return len(self._of(space))
