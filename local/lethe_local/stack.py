@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from lethe.adapters.embedders import make_embedder
 from lethe_local.backends import Backend, Choice, TablesWanted, choose_binary, open_backend
 from lethe_local.clock import VirtualClock
 from lethe_local.functions import LocalFunction
@@ -100,6 +101,11 @@ class LocalStack:
     def description(self) -> str:
         """One line: what it runs on, and how to get the other."""
         return self._backend.description
+
+    def warm_up(self) -> None:
+        """Load the local embedding model now, seconds of work, rather than at the first request that needs it."""
+        if self.environment["LETHE_EMBEDDER"] == "local":
+            make_embedder("local", region=REGION).embed(["warm-up"], "query")
 
     def stop(self) -> None:
         """Answer what still runs, save the state, end. Again is no error."""
