@@ -1,12 +1,102 @@
-"""What tests of several folders share."""
+"""Fixtures for all tests: the strict DynamoDB and moto, each started once, and the storage ports over them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pytest
 
+from lethe.adapters.dynamodb import Database, TableNames, build_models, make_client
+from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
+from lethe_local.moto_tables import MotoTables
 from tests.support.api import Api, ApiStack, TenantOnStack, running_stack
+from tests.support.stores import PATIENT, REGION, ROOT, Stores, fake_stores, new_tables, stores_over
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+# botocore signs requests even to loopback.
+os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
+os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
+
+
+@pytest.fixture(scope="session")
+def dynoxide() -> Iterator[str]:
+    """The address of a dynoxide in memory; skips without the binary."""
+    binary = find_binary(ROOT)
+    if binary is None:
+        pytest.skip(f"there is no dynoxide, the strict DynamoDB: {HOW_TO_GET}")
+    server = Dynoxide.start(binary)
+    yield server.url
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """The address of moto's DynamoDB."""
+    server = MotoTables(None)
+    yield server.url
+    server.discard()
+
+
+@dataclass(slots=True)
+class Shared:
+    """What tests share, by backend: a client, which takes long to make, and tables.
+
+    Tests keep apart by tenant, as customers do.
+    """
+
+    clients: dict[str, DynamoDBClient] = field(default_factory=dict)
+    tables: dict[str, TableNames] = field(default_factory=dict)
+
+    def client(self, backend: str, url: str) -> DynamoDBClient:
+        if backend not in self.clients:
+            self.clients[backend] = make_client(REGION, url, PATIENT)
+        return self.clients[backend]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Shared]:
+    """One for all tests of a run."""
+    shared = Shared()
+    yield shared
+    for client in shared.clients.values():
+        client.close()
+
+
+def _over(backend: str, request: pytest.FixtureRequest, shared: Shared, *, empty: bool = False) -> Iterator[Stores]:
+    if backend == "fake":
+        yield fake_stores()
+        return
+    client = shared.client(backend, request.getfixturevalue(backend))
+    if empty:
+        tables = new_tables(client)
+    else:
+        tables = shared.tables[backend] = shared.tables.get(backend) or new_tables(client)
+    database = Database(client, build_models(tables, REGION))
+    yield stores_over(backend, database)
+    database.end_threads()
+
+
+@pytest.fixture(params=["fake", "moto", pytest.param("dynoxide", marks=pytest.mark.dynoxide)])
+def stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
+    """The ports over each backend, one after the other."""
+    yield from _over(request.param, request, shared)
+
+
+@pytest.fixture(params=["fake", "moto", pytest.param("dynoxide", marks=pytest.mark.dynoxide)])
+def empty_stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
+    """As ``stores``, on tables of their own."""
+    yield from _over(request.param, request, shared, empty=True)
+
+
+@pytest.fixture
+def strict_stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
+    """The ports over dynoxide alone: for races and faults, where moto answers green by mistake."""
+    yield from _over("dynoxide", request, shared)
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +108,7 @@ def api_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiStack]:
 
 @pytest.fixture
 def tenant(api_stack: ApiStack) -> TenantOnStack:
+    """An empty tenant."""
     return api_stack.tenant()
 
 
@@ -25,3 +116,12 @@ def tenant(api_stack: ApiStack) -> TenantOnStack:
 def api(tenant: TenantOnStack) -> Api:
     """A client with a key that may do everything for every user of an empty tenant."""
     return tenant.admin
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """With LETHE_FORBID_SKIPS a skipped test fails the run: CI has everything that tests need."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = len(reporter.stats.get("skipped", [])) if reporter is not None else 0
+    if os.environ.get("LETHE_FORBID_SKIPS") and skipped and exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        reporter.write_line(f"{skipped} skipped, which LETHE_FORBID_SKIPS makes a failure", red=True)
