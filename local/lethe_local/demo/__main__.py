@@ -1,5 +1,6 @@
 """`python -m lethe_local.demo`: a fresh stack on a free port, the story, and an honest exit status."""
 
+import contextlib
 import sys
 import tempfile
 import time
@@ -11,6 +12,8 @@ from lethe_local.demo.screen import Screen
 from lethe_local.demo.story import Story
 from lethe_local.stack import LocalStack, StackOptions
 
+LOG = Path(".lethe") / "demo.log"
+
 
 def main() -> int:
     """Tell the story; 0 when every claim of it held, else 1."""
@@ -21,18 +24,27 @@ def main() -> int:
     screen = Screen()
     screen.title("Lethe: an agent remembers", "Two people talk to an agent for months. Then somebody asks.")
     started = time.perf_counter()
+    log = root / LOG
+    log.parent.mkdir(exist_ok=True)
+    with log.open("w", encoding="utf-8") as lines, contextlib.redirect_stdout(lines):
+        _tell(root, screen)
+    screen.say(
+        f"{time.perf_counter() - started:.1f} s in all. What the functions logged is in {LOG}, without a word said."
+    )
+    return _verdict(screen)
+
+
+def _tell(root: Path, screen: Screen) -> None:
+    started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="lethe-demo-") as folder:
-        options = StackOptions(root=root, state_dir=Path(folder), port=0, fresh=True)
+        options = StackOptions(root=root, state_dir=Path(folder), port=0, fresh=True, say=screen.say)
         with LocalStack.start(options) as stack:
-            screen.say(f"{stack.description}", "dim")
+            screen.say(stack.description, "dim")
             screen.say(f"up in {time.perf_counter() - started:.1f} s at {stack.url}", "dim")
-            access = access_service(stack.environment)
             try:
-                Story(stack.url, access, screen).tell()
+                Story(stack.url, access_service(stack.environment), screen).tell()
             except LetheError as error:
                 screen.check(f"the service answers as its contract says, but: {error}", False)
-    screen.say(f"{time.perf_counter() - started:.1f} s in all.")
-    return _verdict(screen)
 
 
 def project_root(folder: Path) -> Path | None:

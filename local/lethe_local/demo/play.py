@@ -16,14 +16,14 @@ class Played:
     Attributes:
         message_ids: the service's id of each message, by the id of its line in the data file.
         results: what became of each candidate, with the line that it came from, in order.
-        notice: the last notice that named something remembered.
+        notices: what the agent may tell the user, by the line that it was told after.
         seconds: how long the sending took.
     """
 
     conversation: Conversation
     message_ids: dict[str, str] = field(default_factory=dict)
     results: list[tuple[Line, MemoryResult]] = field(default_factory=list)
-    notice: str = ""
+    notices: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
     def counts(self) -> Counter[tuple[str, str]]:
@@ -77,5 +77,4 @@ def _keep(turn: tuple[Line, ...], answer: AppendResult, played: Played) -> None:
         played.message_ids[line.id] = receipt.id
     said = [line for line in turn if line.role == "user"]
     played.results.extend((said[0], result) for result in answer.results)
-    if any(result.event == "stored" for result in answer.results):
-        played.notice = answer.notice
+    played.notices[said[0].id] = answer.notice

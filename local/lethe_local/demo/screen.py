@@ -4,11 +4,13 @@ Colours appear where the terminal has them (and NO_COLOR is not set); without a 
 its lines. Rich measures wide characters as two columns, so tables with Chinese in them stay straight.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.panel import Panel
@@ -19,6 +21,7 @@ from rich.text import Text
 WIDEST = 100
 WITHOUT_TERMINAL = 96
 NARROWEST = 80
+WIDEST_CELL = 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Screen:
 
     def say(self, text: str, style: str = "") -> None:
         """A paragraph."""
-        self.console.print(Padding(Text(text, style), (0, 0, 0, 2)))
+        self.console.print(Padding(Text(text, style), (0, 0, 0, 2), expand=False))
 
     def fields(self, rows: Sequence[tuple[str, str]]) -> None:
         """Names with their values, aligned."""
@@ -77,32 +80,35 @@ class Screen:
         grid.add_column(overflow="fold")
         for name, value in rows:
             grid.add_row(Text(name), Text(value))
-        self.console.print(Padding(grid, (0, 0, 0, 2)))
+        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], last_shortened: bool = True) -> None:
         """A compact table; the last column takes what width is left, cut with an ellipsis or folded."""
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
-        for name in header[:-1]:
-            table.add_column(name, no_wrap=True)
+        for column, name in enumerate(header[:-1]):
+            widest = max(cell_len(row[column]) for row in (header, *rows))
+            table.add_column(name, no_wrap=True, overflow="ellipsis", min_width=min(widest, WIDEST_CELL))
         if last_shortened:
             table.add_column(header[-1], ratio=1, no_wrap=True, overflow="ellipsis")
         else:
             table.add_column(header[-1], ratio=1, overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        self.console.print(Padding(table, (0, 0, 0, 2)))
+        self.console.print(Padding(table, (0, 0, 0, 2), expand=False))
 
     def block(self, title: str, text: str) -> None:
         """A text that is shown whole, in a frame."""
         self.console.print(
-            Padding(Panel(Text(text, overflow="fold"), title=Text(title), title_align="left"), (0, 0, 0, 2))
+            Padding(
+                Panel(Text(text, overflow="fold"), title=Text(title), title_align="left"), (0, 0, 0, 2), expand=False
+            )
         )
 
     def check(self, claim: str, holds: bool) -> None:
         """Record a claim and print it with a tick or a cross."""
         self.checks.append(Check(claim, holds))
         mark = Text("✓ ", "bold green") if holds else Text("✗ ", "bold red")
-        self.console.print(Padding(mark.append(claim, "" if holds else "red"), (0, 0, 0, 2)))
+        self.console.print(Padding(mark.append(claim, "" if holds else "red"), (0, 0, 0, 2), expand=False))
 
     @contextmanager
     def bar(self, total: int) -> Iterator[Bar]:
@@ -116,6 +122,8 @@ class Screen:
 
 
 def _console() -> Console:
-    console = Console(highlight=False)
+    # The stream as it is now: the functions of the stack print their logs to sys.stdout, which is led elsewhere.
+    stream = sys.stdout
+    console = Console(highlight=False, file=stream)
     width = min(max(console.width, NARROWEST), WIDEST) if console.is_terminal else WITHOUT_TERMINAL
-    return Console(highlight=False, width=width)
+    return Console(highlight=False, file=stream, width=width)

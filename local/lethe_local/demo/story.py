@@ -1,5 +1,6 @@
 """Tells the story in order, and sums it up."""
 
+import json
 import statistics
 import time
 from collections.abc import Iterator
@@ -96,18 +97,20 @@ class Story:
         self._screen.say(conversation.about, "dim")
         with self._timed(f"{conversation.name}: {conversation.turn_count} turns"):
             played = play(client, conversation, self._screen)
-        self._screen.say(f"The agent could say: {played.notice}", "italic")
+        notice = played.notices[conversation.trace]
+        self._screen.say(f"After one of these turns the service gives the agent this to say: {notice}", "italic")
         return played
 
     def _put_facts(self, client: Lethe) -> None:
-        rows: list[tuple[str, str, str]] = []
+        rows: list[tuple[str, str, str, str]] = []
         for conversation in self._conversations:
             for fact in conversation.facts:
                 entity = client.entities.put(
                     fact.key, fact.value, category=fact.category, user_id=conversation.user_id, origin="user"
                 )
-                rows.append((conversation.name, f"{entity.key} (version {entity.version})", str(entity.value)))
-        self._screen.table(("of", "key", "value"), rows)
+                value = json.dumps(entity.value, ensure_ascii=False)
+                rows.append((conversation.name, entity.category, entity.key, value))
+        self._screen.table(("of", "category", "key", "value"), rows)
 
     def _ask(self, client: Lethe, played: Played) -> list[Asked]:
         conversation = played.conversation

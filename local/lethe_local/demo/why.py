@@ -4,18 +4,22 @@ from lethe_client import Lethe, Memory
 from lethe_local.demo.play import Played
 from lethe_local.demo.screen import Screen
 
+SAMPLES = 4
+
 
 def show_what_became(played: Played, screen: Screen) -> None:
     """The count of each outcome, and a sample of each, from the answers to the messages."""
     conversation = played.conversation
     counts = ", ".join(f"{count} {event} ({reason})" for (event, reason), count in played.counts().most_common())
     screen.say(f"{conversation.name}: {conversation.turn_count} turns: {counts}")
-    rows: list[tuple[str, str, str]] = []
-    for outcome in played.counts():
-        samples = [line for line, result in played.results if (result.event, result.reason) == outcome]
-        wanted = 3 if outcome[0] == "stored" else 2
-        rows.extend((outcome[0], outcome[1], " ".join(line.content.split())) for line in samples[-wanted:])
-    screen.table(("event", "reason", "what was said"), rows)
+    evidence = {line_id for question in conversation.questions for line_id in question.evidence}
+    rows: list[tuple[str, str, str, str]] = []
+    for event, reason in played.counts():
+        lines = [line for line, result in played.results if (result.event, result.reason) == (event, reason)]
+        # What the questions will ask for first, else whatever comes first.
+        lines.sort(key=lambda line: line.id not in evidence)
+        rows.extend((event, reason, f"{line.created_at:%Y-%m-%d}", line.content) for line in lines[:SAMPLES])
+    screen.table(("event", "reason", "on", "what was said"), rows)
 
 
 def check_stored(client: Lethe, played: Played, screen: Screen) -> None:

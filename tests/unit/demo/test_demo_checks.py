@@ -81,7 +81,7 @@ def test_play_sends_each_turn_and_keeps_the_ids_of_the_service() -> None:
     with StubService(appended(["m1", "m2"], [STORED]), appended(["m3"], [{"event": "dropped", "reason": "q"}])) as stub:
         told = play(Lethe(stub.url, "lk_a_b"), conversation(), screen)
     assert told.message_ids == {"u1": "m1", "u1-reply": "m2", "u2": "m3"}
-    assert (told.stored(), told.notice) == (1, "Noted.")
+    assert (told.stored(), told.notices["u1"]) == (1, "Noted.")
     first = stub.asked[0].body["messages"]
     assert isinstance(first, list)
     assert first[0] == {
