@@ -1,0 +1,90 @@
+"""The memories that a question is ranked against, prepared once: words, vectors and plain traits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lethe.domain.relevance.documents import Document
+from lethe.domain.relevance.lexical import Floats, Ints, LexicalIndex
+from lethe.domain.text import is_question, tokenize
+
+_TELLING_LENGTH: Final = 30
+"""Terms after which a longer memory tells no more (docs/adr/0003)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the ranking reads off each memory besides its words and its vector.
+
+    Attributes:
+        from_agent: 1 where an agent or tool said it, shape (n,).
+        is_question: 1 where it asks, shape (n,).
+        length: ``log(1 + terms)``, terms capped at 30, shape (n,).
+        speaker: Number of its speaker in ``speakers``, shape (n,).
+        speakers: The terms of each distinct speaker name.
+        day: Year, month and day on which it was said, zeros when unknown, shape (n, 3).
+    """
+
+    from_agent: Floats
+    is_question: Floats
+    length: Floats
+    speaker: Ints
+    speakers: tuple[frozenset[str], ...]
+    day: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """All memories of a subject, or the few hundred that an engine proposes; immutable.
+
+    Attributes:
+        documents: The memories; scores answer in this order.
+        lexical: Their word index.
+        traits: Their plain traits.
+        vectors: Unit vectors, shape (n, d); an all-zero row stands for "no vector of this model".
+    """
+
+    documents: tuple[Document, ...]
+    lexical: LexicalIndex
+    traits: Traits
+    vectors: Floats
+
+    @classmethod
+    def build(cls, documents: Sequence[Document], vectors: npt.ArrayLike) -> "Candidates":
+        """Prepare ``documents`` with their ``vectors`` (n, d), which may be float16; ``d`` may be 0.
+
+        Raises:
+            ValueError: ``vectors`` is not one row a document.
+        """
+        matrix = np.ascontiguousarray(vectors, np.float32)
+        if matrix.ndim != 2 or len(matrix) != len(documents):
+            raise ValueError("vectors must have one row for each document")
+        lexical = LexicalIndex.build(documents)
+        return cls(tuple(documents), lexical, _traits(documents, lexical), matrix)
+
+    def __len__(self) -> int:
+        """Number of memories."""
+        return len(self.documents)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by index and vectors, texts counted at two bytes a character."""
+        texts = sum(len(d.text) + len(d.context) + len(d.speaker) for d in self.documents)
+        return self.lexical.nbytes + self.vectors.nbytes + 2 * texts + 28 * len(self)
+
+
+def _traits(documents: Sequence[Document], lexical: LexicalIndex) -> Traits:
+    names = sorted({d.speaker for d in documents})
+    number = {name: i for i, name in enumerate(names)}
+    days = [d.occurred_on for d in documents]
+    return Traits(
+        from_agent=np.array([d.from_agent for d in documents], np.float32),
+        is_question=np.array([is_question(d.text) for d in documents], np.float32),
+        length=np.log1p(np.minimum(lexical.own_lengths, _TELLING_LENGTH)),
+        speaker=np.array([number[d.speaker] for d in documents], np.int32),
+        speakers=tuple(frozenset(tokenize(name)) for name in names),
+        day=np.array([(d.year, d.month, d.day) if d else (0, 0, 0) for d in days], np.int32).reshape(-1, 3),
+    )

@@ -1,0 +1,134 @@
+"""Rank memories for a question: the one place where legs, features, order and gate come together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from lethe.domain.relevance.candidates import Candidates
+from lethe.domain.relevance.features import FEATURE_NAMES, Features, cosines, extract
+from lethe.domain.relevance.gate import GateFacts, gate_facts, relevance
+from lethe.domain.relevance.lexical import Floats, Ints, TermStatistics
+from lethe.domain.relevance.model import CosineScale, RelevanceModel
+from lethe.domain.text import QueryText
+
+_SAMPLE: Final = 96
+_PRIOR_MEMORIES: Final = 8
+_NARROWEST: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One leg of the search: raw score and rank (1 = best) of each candidate, shape (n,)."""
+
+    scores: Floats
+    ranks: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Result of :func:`rank`; every array is in the order of the candidates given.
+
+    Attributes:
+        order: Candidate numbers, best first; ties keep the order given.
+        scores: Ranking scores, any real number.
+        relevance: Calibrated relevance, 0-1, in the same order as ``scores``.
+        words: The BM25 leg.
+        vectors: The cosine leg, in the embedder's own cosines.
+        features: What each candidate was scored by.
+        facts: What the gate saw; ``None`` without candidates.
+        version: Version of the relevance model.
+    """
+
+    order: Ints
+    scores: Floats
+    relevance: Floats
+    words: Leg
+    vectors: Leg
+    features: Features
+    facts: GateFacts | None
+    version: str
+
+
+def query_terms(query: QueryText) -> tuple[str, ...]:
+    """The terms whose statistics :func:`rank` needs from an engine."""
+    return tuple(dict.fromkeys((*query.terms, *query.subject_terms, *query.names)))
+
+
+def rank(
+    query: QueryText,
+    query_vector: Floats | None,
+    candidates: Candidates,
+    model: RelevanceModel,
+    statistics: TermStatistics | None = None,
+) -> Ranking:
+    """Score and order ``candidates`` for ``query``.
+
+    Args:
+        query: The analysed question.
+        query_vector: Its unit vector, shape (d,); ``None`` when no embedder answered.
+        candidates: All memories of the subject, or those that an engine proposed.
+        model: Weights; see :func:`~lethe.domain.relevance.fitted.relevance_model`.
+        statistics: Of :func:`query_terms` over the whole subject; ``None`` if ``candidates`` are all of it.
+    """
+    if statistics is None:
+        statistics = candidates.lexical.statistics(query_terms(query))
+    raw = cosines(query_vector, candidates.vectors)
+    scaled = _rescale(raw, candidates.vectors, model) if query_vector is not None else raw
+    features = extract(query, scaled, candidates, statistics, model.bm25)
+    weights = np.array([getattr(model.rank, name) for name in FEATURE_NAMES], np.float32)
+    scores = np.asarray(features.matrix() @ weights, np.float32)
+    facts = gate_facts(query, features, scores, candidates, statistics) if len(scores) else None
+    logit = facts.logit(model.gate) if facts is not None else 0.0
+    return Ranking(
+        order=np.argsort(-scores, kind="stable").astype(np.int32),
+        scores=scores,
+        relevance=relevance(scores, logit, model.gate),
+        words=_leg(np.expm1(features.bm25)),
+        vectors=_leg(raw),
+        features=features,
+        facts=facts,
+        version=model.version,
+    )
+
+
+def _leg(scores: Floats) -> Leg:
+    ranks = np.empty(len(scores), np.int32)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return Leg(scores, ranks)
+
+
+def _rescale(raw: Floats, vectors: Floats, model: RelevanceModel) -> Floats:
+    """Cosines of the embedder in use, in the units of the one on which the weights were fitted."""
+    scale = model.scale if model.scale is not None else estimate_scale(vectors, model.reference)
+    if scale == model.reference:
+        return raw
+    ratio = model.reference.spread / max(scale.spread, _NARROWEST)
+    scaled = model.reference.background + (raw - scale.background) * ratio
+    return np.asarray(np.clip(scaled, -1.0, 1.0), np.float32)
+
+
+def estimate_scale(vectors: Floats, prior: CosineScale) -> CosineScale:
+    """Cosine scale of an unknown embedder from the memories' own vectors, drawn to ``prior`` when few.
+
+    Up to 96 evenly spaced memories are compared pairwise; their cosines stand for unrelated pairs.
+    """
+    size = len(vectors)
+    if size < 2 or not vectors.shape[1]:
+        return prior
+    sample = vectors[np.unique(np.linspace(0, size - 1, min(size, _SAMPLE)).astype(np.int64))]
+    sample = sample[sample.any(axis=1)]
+    if len(sample) < 2:
+        return prior
+    pairs = (sample @ sample.T)[np.triu_indices(len(sample), 1)]
+    trust = len(sample) / (len(sample) + _PRIOR_MEMORIES)
+    return CosineScale(
+        background=trust * float(pairs.mean()) + (1 - trust) * prior.background,
+        spread=trust * float(pairs.std()) + (1 - trust) * prior.spread,
+    )
+
+
+def reciprocal_rank_fusion(legs: Sequence[Leg], k: int = 60) -> Floats:
+    """Plain RRF over ``legs`` (Cormack, Clarke, Buettcher 2009), kept as the yardstick of the benchmark."""
+    return np.asarray(sum(1.0 / (k + leg.ranks) for leg in legs), np.float32)
