@@ -91,9 +91,13 @@ class NotFound(LetheError):
 
 
 class MethodNotAllowed(LetheError):
-    """The path exists, but not for this method."""
+    """The path exists, but not for this method; ``allowed`` are those that it has."""
 
     status, code, title = 405, "method_not_allowed", "This method is not allowed here"
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        super().__init__("this path knows " + ", ".join(allowed))
+        self.allowed = tuple(allowed)
 
 
 class Conflict(LetheError):

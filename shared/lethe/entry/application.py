@@ -122,13 +122,14 @@ _NOBODY: Final = Caller("", "", frozenset(), ())
 
 
 def _unknown(event: Event) -> LetheError:
-    """404, or 405 where the path is known for another method."""
+    """404, or 405 where the path is known for other methods."""
     path = event.get("rawPath", "")
-    for route in ROUTES:
-        pattern = re.sub(r"\\\{[a-z_]+\\\}", "[^/]+", re.escape(route.path))
-        if re.fullmatch(pattern, path):
-            return MethodNotAllowed()
-    return NotFound("there is no such path")
+    allowed = sorted({route.method for route in ROUTES if _pattern(route).fullmatch(path)})
+    return MethodNotAllowed(allowed) if allowed else NotFound("there is no such path")
+
+
+def _pattern(route: Route) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{[a-z_]+\\\}", "[^/]+", re.escape(route.path)))
 
 
 def _raw_body(event: Event) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from lethe.errors import FieldError, InvalidInput, LetheError, Throttled, Unavailable, VersionConflict
+from lethe.errors import FieldError, InvalidInput, LetheError, MethodNotAllowed, Throttled, Unavailable, VersionConflict
 
 TYPE_PREFIX: Final = "https://lethe.dev/problems/"
 CONTENT_TYPE: Final = "application/problem+json"
@@ -65,6 +65,8 @@ def problem_headers(error: LetheError) -> dict[str, str]:
     headers = {"content-type": CONTENT_TYPE}
     if isinstance(error, Throttled | Unavailable):
         headers["retry-after"] = str(error.retry_after)
+    if isinstance(error, MethodNotAllowed):
+        headers["allow"] = ", ".join(error.allowed)  # RFC 9110, 15.5.6
     if error.status == 401:
         headers["www-authenticate"] = 'Bearer realm="lethe"'
     return headers
