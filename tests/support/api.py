@@ -22,7 +22,6 @@ from lethe.domain.times import parse_rfc3339
 from lethe.entry.wiring import access_service
 from lethe.services.access import Access
 from lethe_local.stack import LocalStack, StackOptions
-
 from tests.support.embedding_servers import EmbeddingServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,27 +55,28 @@ class Reply:
     raw: bytes
 
     @property
-    def json(self) -> Any:
-        return json.loads(self.raw)
+    def json(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.raw)
+        return document
 
     @property
     def text(self) -> str:
         return self.raw.decode()
 
-    def ok(self, status: int = 200) -> Any:
-        """The body of a success with this very status; None when there is none."""
+    def ok(self, status: int = 200) -> dict[str, Any]:
+        """The body of a success with this very status; {} when there is none."""
         assert self.status == status, f"{self.status} {self.text[:400]}"
-        return self.json if self.raw else None
+        return self.json if self.raw else {}
 
     def problem(self, status: int, code: str) -> dict[str, Any]:
         """The problem document of a refusal with this very status and code, its form checked."""
         assert (self.status, self.check_problem()["code"]) == (status, code), self.text[:400]
-        return dict(self.json)
+        return self.json
 
     def check_problem(self) -> dict[str, Any]:
         """The problem document, whichever it is; its members, media type and code checked."""
         assert self.headers["content-type"] == "application/problem+json", self.text[:400]
-        document: dict[str, Any] = self.json
+        document = self.json
         assert document.keys() >= PROBLEM_MEMBERS
         assert document.keys() - PROBLEM_MEMBERS == ({"current_version"} if self.status == 412 else set())
         assert document["status"] == self.status
@@ -151,7 +151,7 @@ class Api:
         self,
         method: str,
         path: str,
-        body: Any = None,
+        body: object = None,
         query: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
@@ -168,13 +168,13 @@ class Api:
     def delete(self, path: str, **query: object) -> Reply:
         return self.send("DELETE", path, query=query)
 
-    def post(self, path: str, body: Any = None, **headers: str) -> Reply:
+    def post(self, path: str, body: object = None, **headers: str) -> Reply:
         return self.send("POST", path, body, headers=_named(headers))
 
-    def put(self, path: str, body: Any = None, **headers: str) -> Reply:
+    def put(self, path: str, body: object = None, **headers: str) -> Reply:
         return self.send("PUT", path, body, headers=_named(headers))
 
-    def patch(self, path: str, body: Any = None, **headers: str) -> Reply:
+    def patch(self, path: str, body: object = None, **headers: str) -> Reply:
         return self.send("PATCH", path, body, headers=_named(headers))
 
     def remember(self, text: str, user_id: str = "ann", **fields: object) -> dict[str, Any]:
