@@ -56,7 +56,7 @@ class LetheApiError(LetheError):
 
     def __init__(self, status: int, code: str, detail: str, errors: tuple[FieldError, ...], request_id: str) -> None:
         named = "; ".join(f"{error.field}: {error.message}" for error in errors)
-        super().__init__(f"{status} {code}: {detail}" + (f" ({named})" if named else ""))
+        super().__init__(f"{status} {code}: {detail}" + (f" ({named})" if named not in detail else ""))
         self.status = status
         self.code = code
         self.detail = detail

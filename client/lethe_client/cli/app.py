@@ -4,6 +4,7 @@
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -27,6 +28,10 @@ def main(argv: Sequence[str] | None = None, around: Surroundings | None = None) 
         return 2
     except (CommandError, LetheError) as error:
         print(f"lethe: {error}", file=world.err)
+        return 1
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough (`| head`). Python would complain once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), world.out.fileno())
         return 1
     return 0
 

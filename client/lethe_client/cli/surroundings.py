@@ -47,7 +47,7 @@ def _build_access(environment: Mapping[str, str]) -> Access:
 
     from lethe.entry.wiring import access_service
 
-    os.environ.update(credentials_for(environment))
+    os.environ.update(aws_variables(environment))
     try:
         return access_service(environment)
     except ValidationError as error:
@@ -55,12 +55,13 @@ def _build_access(environment: Mapping[str, str]) -> Access:
         raise UsageError("; ".join(named)) from error
 
 
-def credentials_for(environment: Mapping[str, str]) -> dict[str, str]:
-    """Made-up AWS credentials where the tables are a laptop's, which asks for some and checks none.
+def aws_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the AWS library must find in this process: the laptop stack's own variables, or those of the shell.
 
-    Empty for tables in AWS, and where this shell has credentials of its own: those are left alone.
+    Tables of a laptop ask for credentials and check none; where there are no others, they get made-up ones.
     """
-    has_own = any(environment.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
-    if has_own or not environment.get("LETHE_DYNAMODB_ENDPOINT"):
-        return {}
-    return {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    variables = {name: value for name, value in environment.items() if name.startswith("AWS_")}
+    has_credentials = any(variables.get(name) for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"))
+    if environment.get("LETHE_DYNAMODB_ENDPOINT") and not has_credentials:
+        variables |= {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    return variables

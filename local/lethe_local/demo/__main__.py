@@ -28,9 +28,7 @@ def main() -> int:
     log.parent.mkdir(exist_ok=True)
     with log.open("w", encoding="utf-8") as lines, contextlib.redirect_stdout(lines):
         _tell(root, screen)
-    screen.say(
-        f"{time.perf_counter() - started:.1f} s in all. What the functions logged is in {LOG}, without a word said."
-    )
+    screen.say(f"{time.perf_counter() - started:.1f} s in all. The functions' log, without a word of this, is {LOG}.")
     return _verdict(screen)
 
 
@@ -39,6 +37,7 @@ def _tell(root: Path, screen: Screen) -> None:
     with tempfile.TemporaryDirectory(prefix="lethe-demo-") as folder:
         options = StackOptions(root=root, state_dir=Path(folder), port=0, fresh=True, say=screen.say)
         with LocalStack.start(options) as stack:
+            stack.warm_up()
             screen.say(stack.description, "dim")
             screen.say(f"up in {time.perf_counter() - started:.1f} s at {stack.url}", "dim")
             try:

@@ -8,7 +8,7 @@ import pytest
 from lethe.domain.access import parse_key
 from lethe.domain.identity import subject_of
 from lethe_client.cli.stack import environment_of_stack
-from lethe_client.cli.surroundings import UsageError, credentials_for
+from lethe_client.cli.surroundings import UsageError, aws_variables
 from tests.unit.client.command_line import MASTER_KEY, AccessTable, World
 
 ACCESS = {"LETHE_ACCESS_TABLE": "access"}
@@ -153,16 +153,19 @@ def test_a_broken_laptop_file_is_said_so(tmp_path: Path, content: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "made_up"),
+    ("environment", "variables"),
     [
-        ({"LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1"}, True),
-        ({"LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1", "AWS_PROFILE": "mine"}, False),
-        ({"LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "mine"}, False),
-        ({}, False),
+        ({"LETHE_DYNAMODB_ENDPOINT": "x"}, {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}),
+        ({"LETHE_DYNAMODB_ENDPOINT": "x", "AWS_PROFILE": "mine"}, {"AWS_PROFILE": "mine"}),
+        ({"LETHE_DYNAMODB_ENDPOINT": "x", "AWS_ACCESS_KEY_ID": "dev"}, {"AWS_ACCESS_KEY_ID": "dev"}),
+        ({"AWS_REGION": "eu-west-1", "HOME": "y"}, {"AWS_REGION": "eu-west-1"}),
+        ({}, {}),
     ],
 )
-def test_credentials_are_made_up_for_a_laptop_only(environment: dict[str, str], made_up: bool) -> None:
-    assert bool(credentials_for(environment)) is made_up
+def test_credentials_are_made_up_for_a_laptop_without_any(
+    environment: dict[str, str], variables: dict[str, str]
+) -> None:
+    assert aws_variables(environment) == variables
 
 
 def test_a_stack_gives_its_table_and_its_secret() -> None:

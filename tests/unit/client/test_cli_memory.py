@@ -1,6 +1,9 @@
 """`lethe remember | search | recall | memories`: over HTTP, for a person and as JSON."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,3 +149,25 @@ def test_no_usable_address_is_status_2(tmp_path: Path, environment: dict[str, st
 def test_texts_are_shortened_to_columns(text: str, width: int, shortened: str) -> None:
     assert shorten(text, width) == shortened
     assert display_width(shortened) <= width
+
+
+def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
+    many = [memory(f"mem_{number}", text="I like figs. " * 40) for number in range(200)]
+    with StubService(Reply(200, {"memories": many, "next_cursor": None})) as stub:
+        environment = {**os.environ, "LETHE_URL": stub.url, "LETHE_API_KEY": "lk_a_b"}
+        command = [sys.executable, "-c", "import sys; from lethe_client.cli import main; sys.exit(main())"]
+        process = subprocess.Popen(
+            [*command, "--json", "memories", "alice", "--limit", "200"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=tmp_path,
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        complaint = process.stderr.read()
+        process.stderr.close()
+        assert process.wait() == 1
+    assert complaint == b""

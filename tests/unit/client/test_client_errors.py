@@ -51,6 +51,14 @@ def test_refused_fields_are_named() -> None:
     assert "messages[3].content: at most 32768 bytes" in str(caught.value)
 
 
+def test_what_the_detail_says_already_is_not_said_twice() -> None:
+    errors = [{"field": "query", "message": "too long"}]
+    reply = Reply(422, problem(422, "invalid", errors=errors, detail="query: too long"))
+    with StubService(reply) as stub, pytest.raises(InvalidRequestError) as caught:
+        Lethe(stub.url, "lk_a_b").memories.search("x", user_id="alice")
+    assert str(caught.value) == "422 invalid: query: too long"
+
+
 def test_a_version_conflict_names_the_current_version() -> None:
     reply = Reply(412, problem(412, "version_conflict", current_version=7))
     with StubService(reply) as stub, pytest.raises(VersionConflictError) as caught:
