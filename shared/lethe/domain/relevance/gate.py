@@ -5,7 +5,7 @@ own over facts about the question and this memory as a whole, plus the ranking s
 best candidate. It therefore never changes the order, and one threshold means the same for every question.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -55,6 +55,9 @@ class GateFacts:
             + weights.lead * self.lead
             + weights.unspaced * self.unspaced
         )
+
+
+FACT_NAMES: Final = tuple(f.name for f in fields(GateFacts))
 
 
 def gate_facts(
