@@ -49,11 +49,12 @@ class Memory:
     """One long-term memory.
 
     `confidence` and `score` are 0 to 1; `score` is there in answers of a search or recall only.
-    `occurred_at` is when it was said, `valid_from` to `valid_until` when it holds.
+    `occurred_at` is when it was said, `valid_from` to `valid_until` when it holds. `user_id` is echoed as it was
+    sent: None when it was left out.
     """
 
     id: str
-    user_id: str
+    user_id: str | None
     text: str
     kind: str
     status: str
@@ -81,7 +82,7 @@ class Memory:
         fields = Fields(data, "memory")
         return cls(
             id=fields.text("id"),
-            user_id=fields.text("user_id", ""),
+            user_id=fields.optional_text("user_id"),
             text=fields.text("text"),
             kind=fields.text("kind"),
             status=fields.text("status"),

@@ -1,0 +1,137 @@
+"""The SDK and the `lethe` command against the running stack: what the service answers is what they understand."""
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from lethe_client import ForbiddenError, Lethe, MessageInput, NotFoundError, UnauthenticatedError, VersionConflictError
+from lethe_client.cli import main
+from lethe_client.cli.surroundings import Surroundings, real_surroundings
+from tests.support.api import ApiStack, TenantOnStack
+
+
+@pytest.fixture
+def client(api_stack: ApiStack, tenant: TenantOnStack) -> Lethe:
+    return Lethe(api_stack.local.url, tenant.key("read", "write")[1])
+
+
+def test_memories(client: Lethe) -> None:
+    said = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
+    added = client.memories.add(
+        "I keep bees on the roof.", user_id="alice", occurred_at=said, valid_until="2030-01-01T00:00:00Z"
+    )
+    memory = added.results[0].memory
+    assert memory is not None
+    assert (memory.occurred_at, memory.valid_until) == (said, datetime(2030, 1, 1, tzinfo=UTC))
+    assert client.memories.get(memory.id, user_id="alice") == memory
+    changed = client.memories.update(memory.id, version=memory.version, user_id="alice", no_end=True, pinned=True)
+    assert (changed.valid_until, changed.pinned, changed.version) == (None, True, memory.version + 1)
+    with pytest.raises(VersionConflictError) as caught:
+        client.memories.update(memory.id, version=memory.version, user_id="alice", pinned=False)
+    assert caught.value.current_version == changed.version
+    assert client.memories.history(memory.id, user_id="alice") == (memory, changed)
+    client.memories.delete(memory.id, user_id="alice")
+    client.memories.delete(memory.id, user_id="alice")
+    with pytest.raises(NotFoundError):
+        client.memories.get(memory.id, user_id="alice")
+
+
+def test_a_batch_and_its_pages(client: Lethe) -> None:
+    batch = client.memories.batch([{"text": "I like figs."}, {"text": ""}, {"text": "I like plums."}], user_id="alice")
+    assert [item.id is None for item in batch.results] == [False, True, False]
+    assert [item.error is None for item in batch.results] == [True, False, True]
+    assert sum(batch.counts.values()) == 3
+    listed = list(client.memories.list(user_id="alice", page_size=1))
+    assert {memory.text for memory in listed} == {"I like figs.", "I like plums."}
+    found = client.memories.search("Which fruit? figs?", user_id="alice", threshold=0, explain=True)
+    assert found.outcome == "found"
+    assert found.memories[0].text == "I like figs."
+    assert found.explain is not None
+    assert {candidate.id for candidate in found.explain} == {memory.id for memory in listed}
+    assert all(candidate.decisions for candidate in found.explain)
+
+
+def test_a_session_and_what_recall_makes_of_it(client: Lethe) -> None:
+    said: MessageInput = {"role": "user", "content": "My sister is Ines.", "id": "one", "name": "Alice"}
+    reply: MessageInput = {"role": "assistant", "content": "Noted."}
+    answer = client.sessions.append("s.1", [said, reply], user_id="alice")
+    again = client.sessions.append("s.1", [said], user_id="alice")
+    assert [receipt.status for receipt in (*answer.messages, *again.messages)] == ["stored", "stored", "duplicate"]
+    memory = answer.results[0].memory
+    assert memory is not None
+    assert memory.source.message_ids == (answer.messages[0].id,)
+    window = client.sessions.window("s.1", user_id="alice", turns=1)
+    assert [message.content for message in window.messages] == ["My sister is Ines.", "Noted."]
+    assert list(client.sessions.messages("s.1", user_id="alice", page_size=1)) == list(window.messages)
+    assert [session.session_id for session in client.sessions.list(user_id="alice")] == ["s.1"]
+    client.entities.put("tea", {"sort": "green"}, category="preference", user_id="alice")
+    recalled = client.recall("sister Ines", user_id="alice", session_id="s.1", threshold=0, explain=True)
+    assert memory.text in recalled.context
+    assert [entity.key for entity in recalled.entities] == ["tea"]
+    assert [message.id for message in recalled.messages] == [message.id for message in window.messages]
+    assert recalled.route.tiers == ("session", "entities", "memories")
+    assert client.sessions.end("s.1", user_id="alice").ended_at is not None
+    assert client.subject("alice").counts == {"memories": 1, "entities": 1, "sessions": 1}
+    client.sessions.delete("s.1", user_id="alice")
+    with pytest.raises(NotFoundError):
+        client.sessions.get("s.1", user_id="alice")
+
+
+def test_entities(client: Lethe) -> None:
+    first = client.entities.put("shoe", {"size": 42}, category="profile", user_id="alice")
+    second = client.entities.put("shoe", {"size": 43}, category="profile", user_id="alice", version=first.version)
+    assert client.entities.history("shoe", user_id="alice") == (first, second)
+    assert [e.key for e in client.entities.list(user_id="alice", path="$.size", equals=43)] == ["shoe"]
+    assert list(client.entities.list(user_id="alice", path="$.size", equals="43")) == []
+    client.entities.put("document", 7, category="parameter", user_id="alice", session_id="s1")
+    assert client.entities.get("document", user_id="alice", session_id="s1").value == 7
+    with pytest.raises(NotFoundError):
+        client.entities.get("document", user_id="alice")
+    client.entities.delete("shoe", user_id="alice")
+    assert list(client.entities.list(user_id="alice", category="profile")) == []
+
+
+def test_the_same_idempotency_key_gives_the_first_answer(client: Lethe) -> None:
+    first = client.memories.add("I like figs.", user_id="alice", idempotency_key="k1")
+    second = client.memories.add("I like figs.", user_id="alice", idempotency_key="k1")
+    assert (first.replayed, second.replayed) == (False, True)
+    assert first.results == second.results
+
+
+def test_the_user_may_be_left_out_with_a_key_for_one(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    client = Lethe(api_stack.local.url, tenant.key("read", "write", users=["alice"])[1])
+    assert client.memories.add("I like figs.").results[0].event == "stored"
+    assert len(list(client.memories.list())) == 1
+    with pytest.raises(ForbiddenError):
+        client.memories.add("I like figs.", user_id="bob")
+
+
+def test_health_needs_no_key(api_stack: ApiStack) -> None:
+    assert Lethe(api_stack.local.url).health().status == "ok"
+    with pytest.raises(UnauthenticatedError):
+        Lethe(api_stack.local.url).subject("alice")
+
+
+def test_the_command_makes_keys_that_work_and_takes_them_back(api_stack: ApiStack, tmp_path: Path) -> None:
+    (tmp_path / ".lethe").mkdir()
+    facts = {"url": api_stack.local.url, "api_key": "", "environment": dict(api_stack.local.environment)}
+    (tmp_path / ".lethe" / "dev.json").write_text(json.dumps(facts), encoding="utf-8")
+
+    def lethe(*argv: str) -> dict[str, str]:
+        real, out = real_surroundings(), io.StringIO()
+        assert main(["--json", *argv], Surroundings({}, tmp_path, out, real.err, real.build_access)) == 0
+        answer: dict[str, str] = json.loads(out.getvalue())
+        return answer
+
+    lethe("tenants", "create", "by-command")
+    key = lethe("keys", "create", "--tenant", "by-command", "--permissions", "read,write", "--users", "alice,晓岚")
+    client = Lethe(api_stack.local.url, key["api_key"])
+    assert client.memories.add("我喜欢喝茶。", user_id="晓岚").results[0].event == "stored"
+    with pytest.raises(ForbiddenError):
+        client.memories.search("茶", user_id="bob")
+    lethe("keys", "revoke", key["id"])
+    with pytest.raises(UnauthenticatedError):
+        client.memories.search("茶", user_id="晓岚")
