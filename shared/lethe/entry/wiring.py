@@ -219,8 +219,10 @@ def _database(
 @cache
 def _client(region: str, endpoint: str | None) -> DynamoDBClient:
     """One client a process: making one is most of a cold start."""
+    from lethe.adapters.aws_logging import quiet_botocore
     from lethe.adapters.dynamodb.client import make_client
 
+    quiet_botocore()
     return make_client(region, endpoint)
 
 
@@ -239,6 +241,9 @@ def _secret(region: str, arn: str) -> str:
     import botocore.session
     from botocore.config import Config
 
+    from lethe.adapters.aws_logging import quiet_botocore
+
+    quiet_botocore()
     config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
     session = botocore.session.get_session()
     client = cast("SecretsManagerClient", session.create_client("secretsmanager", region_name=region, config=config))

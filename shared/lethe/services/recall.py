@@ -18,7 +18,7 @@ from lethe.domain.recall.route import Route, Tier, route
 from lethe.domain.search import Candidate, SearchQuery
 from lethe.domain.session import Message, Session, SessionSummary
 from lethe.domain.session_due import summary_due
-from lethe.errors import Unavailable
+from lethe.errors import Throttled, Unavailable
 from lethe.ports import Clock, Embedder, EntityLists, SearchIndex, SearchResult, Sessions
 from lethe.services.spaces import Spaces
 
@@ -135,7 +135,7 @@ class Recall:
         """The query's vector; None, and so words alone, when the model does not answer."""
         try:
             return Embedding(self._embedder.model.label, self._embedder.embed([text], "query")[0])
-        except Unavailable:
+        except (Unavailable, Throttled):
             return None
 
     def _found(self, space: Space, question: Question, embedding: Future[Embedding | None]) -> Found:
