@@ -50,17 +50,11 @@ def _show(asked: Asked, played: Played, screen: Screen) -> None:
         if rank > 1:
             screen.say(f"evidence, number {rank}: {_described(answer.memories[rank - 1])}")
     missing = len(ranks) - len(found)
-    words = (
-        "the evidence is in the context"
-        if len(ranks) == 1
-        else f"all {len(ranks)} pieces of evidence are in the context"
-    )
-    screen.check(
-        f"{words}, dated ({asked.milliseconds:.0f} ms)"
-        if not missing
-        else f"{missing} of {len(ranks)} pieces of evidence missing",
-        not missing,
-    )
+    if missing:
+        screen.check(f"“{question.query}”: {missing} of {len(ranks)} pieces of evidence missing", False)
+        return
+    words = "the evidence is" if len(ranks) == 1 else f"all {len(ranks)} pieces of evidence are"
+    screen.check(f"{words} in the context, dated ({asked.milliseconds:.0f} ms)", True)
 
 
 def evidence_rank(answer: RecallResult, message_id: str) -> int | None:

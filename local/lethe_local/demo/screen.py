@@ -9,19 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 from rich.text import Text
 
 WIDEST = 100
 WITHOUT_TERMINAL = 96
 NARROWEST = 80
 WIDEST_CELL = 34
+MARGIN = "  "
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,44 +70,54 @@ class Screen:
 
     def say(self, text: str, style: str = "") -> None:
         """A paragraph."""
-        self.console.print(Padding(Text(text, style), (0, 0, 0, 2), expand=False))
+        self._indented(Text(text, style))
 
     def fields(self, rows: Sequence[tuple[str, str]]) -> None:
         """Names with their values, aligned."""
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        grid.add_column(style="dim", no_wrap=True)
-        grid.add_column(overflow="fold")
+        widest = max(cell_len(name) for name, _ in rows) + 2
         for name, value in rows:
-            grid.add_row(Text(name), Text(value))
-        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+            first = Text(set_cell_size(name, widest), "dim")
+            for line in Text(value).wrap(self.console, self._inside - widest):
+                self.console.print(Text(MARGIN).append_text(first).append_text(line))
+                first = Text(" " * widest)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], last_shortened: bool = True) -> None:
-        """A compact table; the last column takes what width is left, cut with an ellipsis or folded."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
-        for column, name in enumerate(header[:-1]):
-            widest = max(cell_len(row[column]) for row in (header, *rows))
-            table.add_column(name, no_wrap=True, overflow="ellipsis", min_width=min(widest, WIDEST_CELL))
-        if last_shortened:
-            table.add_column(header[-1], ratio=1, no_wrap=True, overflow="ellipsis")
-        else:
-            table.add_column(header[-1], ratio=1, overflow="fold")
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A compact table, one line a row; the last column takes what width is left, cut with an ellipsis."""
+        widths = [
+            min(max(cell_len(row[column]) for row in (header, *rows)), WIDEST_CELL) + 2
+            for column in range(len(header) - 1)
+        ]
+        widths.append(self._inside - sum(widths))
+        self.console.print()
+        self._row(header, widths, "dim")
+        self.console.print(Text(MARGIN + "─" * self._inside, "dim"))
         for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        self.console.print(Padding(table, (0, 0, 0, 2), expand=False))
+            self._row(row, widths, "")
+        self.console.print()
+
+    def _row(self, cells: Sequence[str], widths: Sequence[int], style: str) -> None:
+        line = "".join(set_cell_size(_shortened(cell, width), width) for cell, width in zip(cells, widths, strict=True))
+        self.console.print(Text(MARGIN + line.rstrip(), style))
 
     def block(self, title: str, text: str) -> None:
         """A text that is shown whole, in a frame."""
-        self.console.print(
-            Padding(
-                Panel(Text(text, overflow="fold"), title=Text(title), title_align="left"), (0, 0, 0, 2), expand=False
-            )
-        )
+        panel = Panel(Text(text, overflow="fold"), title=Text(title), title_align="left")
+        self.console.print(Padding(panel, (0, 0, 0, len(MARGIN)), expand=False))
 
     def check(self, claim: str, holds: bool) -> None:
         """Record a claim and print it with a tick or a cross."""
         self.checks.append(Check(claim, holds))
         mark = Text("✓ ", "bold green") if holds else Text("✗ ", "bold red")
-        self.console.print(Padding(mark.append(claim, "" if holds else "red"), (0, 0, 0, 2), expand=False))
+        self._indented(Text.assemble(mark, (claim, "" if holds else "red")))
+
+    @property
+    def _inside(self) -> int:
+        """Columns beside the margin."""
+        return self.console.width - len(MARGIN)
+
+    def _indented(self, text: Text) -> None:
+        for line in text.wrap(self.console, self._inside):
+            self.console.print(Text(MARGIN).append_text(line))
 
     @contextmanager
     def bar(self, total: int) -> Iterator[Bar]:
@@ -119,6 +128,13 @@ class Screen:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, console=self.console, transient=True) as progress:
             yield Bar(progress, total)
+
+
+def _shortened(cell: str, width: int) -> str:
+    """The cell in fewer than `width` columns."""
+    text = Text(" ".join(cell.split()))
+    text.truncate(width - 1, overflow="ellipsis")
+    return text.plain
 
 
 def _console() -> Console:

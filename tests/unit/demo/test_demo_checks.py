@@ -210,4 +210,7 @@ def test_without_a_terminal_there_is_neither_colour_nor_bar() -> None:
     screen.table(("a", "b"), [("张医生", "x"), ("Peeters", "y" * 200)])
     text = out.getvalue()
     assert "\x1b" not in text
+    assert "张医生   x\n" in text
+    assert "Peeters  y" in text
+    assert "…" in text
     assert all(len(line) <= 96 for line in text.splitlines())
