@@ -162,10 +162,10 @@ class Api:
             given["content-type"] = "application/json"
         return self.wire.send(method, target, raw, tuple((given | dict(headers or {})).items()))
 
-    def get(self, path: str, **query: object) -> Reply:
+    def get(self, path: str, /, **query: object) -> Reply:
         return self.send("GET", path, query=query)
 
-    def delete(self, path: str, **query: object) -> Reply:
+    def delete(self, path: str, /, **query: object) -> Reply:
         return self.send("DELETE", path, query=query)
 
     def post(self, path: str, body: object = None, **headers: str) -> Reply:

@@ -37,9 +37,16 @@ class Spaces:
         """
         subject = self._subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject) or self._heads.create(caller.tenant, subject)
-        if head.state is not SubjectState.ACTIVE:
-            raise Erased
-        return Space(caller.tenant, subject, head.epoch, head.revision)
+        return _writable(head)
+
+    def for_changing(self, caller: Caller, user_id: str | None) -> Space:
+        """The space to change or delete what is there; a subject that was never written to leaves no head behind.
+
+        Raises Forbidden when the key does not cover the user, Erased from the moment its erasure began.
+        """
+        subject = self._subject(caller, user_id)
+        head = self._heads.read(caller.tenant, subject)
+        return Space(caller.tenant, subject, _FIRST_EPOCH, 0) if head is None else _writable(head)
 
     def head(self, caller: Caller, user_id: str | None) -> SubjectHead | None:
         """The subject's head, or None when it was never written to. Raises Forbidden."""
@@ -57,3 +64,9 @@ class Spaces:
         if not caller.covers(subject):
             raise Forbidden("this key does not cover that user")
         return subject
+
+
+def _writable(head: SubjectHead) -> Space:
+    if head.state is not SubjectState.ACTIVE:
+        raise Erased
+    return Space(head.tenant, head.subject, head.epoch, head.revision)

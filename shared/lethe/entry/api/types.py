@@ -103,4 +103,5 @@ Speaker = Annotated[str, Field(min_length=1, max_length=256)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Version = Annotated[int, Field(ge=0, le=2**31)]
 Limit = Annotated[int, Field(ge=1, le=200)]
-Cursor = Annotated[str, Field(min_length=1, max_length=2_048)]
+Cursor = str
+"""Checked by ``entry.cursor`` alone, so that whatever is no cursor of ours is one and the same refusal."""

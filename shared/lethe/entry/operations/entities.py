@@ -43,7 +43,7 @@ class EntityWrites:
     def delete(self, call: Call) -> Answer:
         """Delete a confirmed fact; deleting what is not there is the same."""
         query = call.query_as(ReadEntity)
-        space = self._spaces.for_writing(call.caller, call.user_id)
+        space = self._spaces.for_changing(call.caller, call.user_id)
         self._desk.delete(space, call.path["key"], query.session_id)
         return Answer(204)
 

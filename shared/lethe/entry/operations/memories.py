@@ -110,7 +110,7 @@ class MemoryWrites:
         version = version_seen(body.version, call.if_match)
         if version is None:
             raise InvalidInput.of("version", "required: the version that you saw, here or in If-Match")
-        space = self._spaces.for_writing(call.caller, call.user_id)
+        space = self._spaces.for_changing(call.caller, call.user_id)
         change = body.change()
 
         def checked(memory: Memory) -> Memory:
@@ -126,7 +126,7 @@ class MemoryWrites:
 
     def delete(self, call: Call) -> Answer:
         """Delete a memory; deleting what is not there is the same."""
-        space = self._spaces.for_writing(call.caller, call.user_id)
+        space = self._spaces.for_changing(call.caller, call.user_id)
         if ids.is_id(call.path["id"], ids.MEMORY):
             self._desk.delete(space, call.path["id"])
         return Answer(204)

@@ -64,13 +64,13 @@ class SessionWrites:
 
     def end(self, call: Call) -> Answer:
         """Mark a session as ended."""
-        space = self._spaces.for_writing(call.caller, call.user_id)
+        space = self._spaces.for_changing(call.caller, call.user_id)
         session = self._desk.end(space, call.path["session_id"])
         return Answer(200, _session_out(self._desk, session))
 
     def delete(self, call: Call) -> Answer:
         """Delete a session and what was taken from it."""
-        self._desk.delete(self._spaces.for_writing(call.caller, call.user_id), call.path["session_id"])
+        self._desk.delete(self._spaces.for_changing(call.caller, call.user_id), call.path["session_id"])
         return Answer(204)
 
 
