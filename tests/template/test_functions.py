@@ -6,6 +6,8 @@ import pytest
 
 from lethe.domain.json_values import JsonObject
 from lethe.entry.settings import AuthorizeSettings, RecallSettings, Settings, WriteSettings
+from lethe_local.functions import load_build
+from lethe_local.template import read_template
 from tests.template.stack import FUNCTIONS, ROOT, TEMPLATE, mapping, stack
 
 SETTINGS: dict[str, type[Settings]] = {
@@ -95,11 +97,9 @@ def test_retention_and_level_are_parameters() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_handler_is_a_file_of_its_folder(name: str) -> None:
-    module, _, attribute = str(function(name)["Handler"]).partition(".")
-    folder = ROOT / "functions" / name.removesuffix("Function").lower()
-    source = (folder / f"{module}.py").read_text(encoding="utf-8")
-    assert f"def {attribute}(" in source
-    assert mapping(function(name)["Code"])["S3Key"] == f"functions/{folder.name}"
+    resource = read_template(TEMPLATE).functions[name]
+    assert resource.folder == ROOT / "functions" / name.removesuffix("Function").lower()
+    assert callable(load_build(resource)), "load_build refuses a file without the handler"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -16,20 +16,18 @@ TABLE_RIGHTS = {
         "AccessTable": {"GetItem"},
     },
     "WriteFunction": {
-        "SubjectsTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"},
+        "SubjectsTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "SessionsTable": {
             "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
         },
-        "EntitiesTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"},
-        "MemoriesTable": {
-            "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
-        },
+        "EntitiesTable": {"GetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
+        "MemoriesTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
     },
     "RecallFunction": {
-        "SubjectsTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem"},
-        "SessionsTable": {"GetItem", "BatchGetItem", "Query"},
-        "EntitiesTable": {"GetItem", "BatchGetItem", "Query"},
-        "MemoriesTable": {"GetItem", "BatchGetItem", "Query"},
+        "SubjectsTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
+        "SessionsTable": {"GetItem", "Query"},
+        "EntitiesTable": {"GetItem", "Query"},
+        "MemoriesTable": {"GetItem", "Query"},
     },
 }  # fmt: skip
 
