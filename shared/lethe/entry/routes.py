@@ -156,7 +156,7 @@ ROUTES: tuple[Route, ...] = (
         "All versions of a memory, oldest first",
         _READ,
         {200: memories.MemoryVersionsOut},
-        query=memories.UserQuery,
+        query=memories.MemoryHistory,
     ),
     Route(
         "PATCH",
@@ -218,7 +218,7 @@ ROUTES: tuple[Route, ...] = (
         "All versions of a confirmed fact, oldest first",
         _READ,
         {200: entities.EntityVersionsOut},
-        query=entities.ReadEntity,
+        query=entities.EntityHistory,
     ),
     Route(
         "DELETE",

@@ -31,7 +31,7 @@ def test_a_repetition_gets_the_first_answer_again(api: Api) -> None:
 def test_every_post_put_and_patch_may_carry_a_key(api: Api) -> None:
     memory = api.remember("I keep hens")
     api.say("s", "I keep ducks")
-    requests = {
+    requests: dict[str, tuple[str, dict[str, object]]] = {
         "append_messages": ("/v1/sessions/s/messages", {"messages": [{"role": "user", "content": "I keep geese"}]}),
         "end_session": ("/v1/sessions/s/end", {}),
         "add_memories": ("/v1/memories", {"text": "I keep goats"}),
@@ -116,7 +116,7 @@ def test_many_at_once_have_one_effect(api: Api) -> None:
     waiting = [reply for reply in replies if reply.status != 201]
     assert done
     assert len({reply.raw for reply in done}) == 1
-    assert [reply for reply in done if "idempotency-replayed" not in reply.headers].__len__() <= 1
+    assert sum("idempotency-replayed" not in reply.headers for reply in done) <= 1
     for reply in waiting:
         reply.problem(409, "in_progress")
     assert api.get("/v1/sessions/s", user_id="ann").ok()["messages"] == 1

@@ -40,7 +40,7 @@ def pages(api: Api, name: str, limit: int) -> list[list[Any]]:
     path, things, query = LISTS[name]
     found, cursor = [], None
     while True:
-        more = {} if cursor is None else {"cursor": cursor}
+        more: dict[str, str] = {} if cursor is None else {"cursor": cursor}
         page = api.get(path, user_id="ann", limit=limit, **query, **more).ok()
         found.append([NAMES[name](thing) for thing in page[things]])
         cursor = page["next_cursor"]

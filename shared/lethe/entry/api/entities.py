@@ -64,6 +64,12 @@ class ReadEntity(Query):
     session_id: ClientId | None = None
 
 
+class EntityHistory(ReadEntity):
+    """As ``ReadEntity``; ``cursor`` goes on where one answer could not carry more versions."""
+
+    cursor: Cursor | None = None
+
+
 class ListEntities(Query):
     """Which entities to list. ``equals`` is JSON (``42``, ``"blue"``, ``true``)."""
 
@@ -167,6 +173,7 @@ class EntitiesOut(Out):
 
 
 class EntityVersionsOut(Out):
-    """All versions of an entity, oldest first."""
+    """Versions of an entity, oldest first; all of them, unless that is more than one answer carries."""
 
     versions: list[EntityOut]
+    next_cursor: str | None

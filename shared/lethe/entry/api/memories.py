@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue, model_validator
 
 from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus, Origin
-from lethe.domain.search import Candidate
+from lethe.entry.api.explain import CandidateOut
 from lethe.entry.api.messages import MessageIn
 from lethe.entry.api.types import (
     Body,
@@ -142,6 +142,12 @@ class UserQuery(Query):
     """The user whose data is meant."""
 
     user_id: UserId | None = None
+
+
+class MemoryHistory(UserQuery):
+    """``cursor`` goes on where one answer could not carry more versions."""
+
+    cursor: Cursor | None = None
 
 
 class ListMemories(UserQuery):
@@ -299,37 +305,10 @@ class MemoriesOut(Out):
 
 
 class MemoryVersionsOut(Out):
-    """All versions of a memory, oldest first."""
+    """Versions of a memory, oldest first; all of them, unless that is more than one answer carries."""
 
     versions: list[MemoryOut]
-
-
-class LegOut(Out):
-    """How one leg of the search saw a candidate."""
-
-    rank: int | None
-    score: float
-
-
-class DecisionOut(Out):
-    """What one stage said of a candidate."""
-
-    stage: str
-    kept: bool
-    reason: str
-
-
-class CandidateOut(Out):
-    """A candidate with everything that decided over it."""
-
-    id: str
-    text: str
-    relevance: float
-    score: float
-    kept: bool
-    legs: dict[str, LegOut]
-    features: dict[str, float]
-    decisions: list[DecisionOut]
+    next_cursor: str | None
 
 
 class FoundOut(Out):
@@ -383,20 +362,3 @@ def outcome_out(outcome: Outcome, memory: MemoryOut | None) -> OutcomeOut:
             "replaces": list(outcome.replaces),
         }
     )
-
-
-def explained(candidates: Sequence[Candidate]) -> list[CandidateOut]:
-    """The trace of every candidate."""
-    return [
-        CandidateOut(
-            id=candidate.memory.id,
-            text=candidate.memory.text,
-            relevance=candidate.relevance,
-            score=candidate.score,
-            kept=candidate.kept,
-            legs={leg.name: LegOut(rank=leg.rank, score=leg.score) for leg in candidate.legs},
-            features=dict(candidate.features),
-            decisions=[DecisionOut(stage=d.stage, kept=d.kept, reason=d.reason) for d in candidate.decisions],
-        )
-        for candidate in candidates
-    ]

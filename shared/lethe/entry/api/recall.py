@@ -8,7 +8,8 @@ from pydantic import Field
 
 from lethe.domain.recall.route import Tier
 from lethe.entry.api.entities import EntityOut
-from lethe.entry.api.memories import CandidateOut, ScoredMemoryOut, SearchFilters
+from lethe.entry.api.explain import CandidateOut
+from lethe.entry.api.memories import ScoredMemoryOut, SearchFilters
 from lethe.entry.api.messages import MessageOut
 from lethe.entry.api.sessions import SummaryOut
 from lethe.entry.api.types import Body, ClientId, Fraction, Out, QueryText, Time, UserId

@@ -121,11 +121,14 @@ class AppendOut(Out):
 
 
 class MessagesOut(Out):
-    """Messages of a session, oldest first."""
+    """Messages of a session, oldest first. ``truncated``: the turns asked for hold more than one answer carries, and
+    the oldest of their messages are left out; ``order=asc`` pages through all.
+    """
 
     session: SessionOut
     summary: SummaryOut | None
     messages: list[MessageOut]
+    truncated: bool
     next_cursor: str | None
 
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lethe.domain.identity import Caller, Permission
-from lethe.entry.api.entities import EntitiesOut, EntityOut, EntityVersionsOut, ListEntities, PutEntity, ReadEntity
+from lethe.entry.api.entities import (
+    EntitiesOut,
+    EntityHistory,
+    EntityOut,
+    EntityVersionsOut,
+    ListEntities,
+    PutEntity,
+    ReadEntity,
+)
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
 from lethe.entry.operations.common import version_seen
+from lethe.entry.sizes import fitting
 from lethe.errors import InvalidInput
 from lethe.ports import Clock
 from lethe.services.entities import EntityDesk
@@ -81,24 +90,36 @@ class EntityReads:
             for entity in self._desk.list(space, query.query(reveal))
             if start is None or f"{entity.key}#{entity.session_id or ''}" > start
         ]
-        page = matching[: query.limit]
+        page = [EntityOut.of(entity, call.user_id, reveal) for entity in matching[: query.limit]]
+        page = page[: fitting(page)]
         last = page[-1] if len(matching) > len(page) else None
         next_key = f"{last.key}#{last.session_id or ''}" if last else None
         return Answer(
             200,
             EntitiesOut(
-                entities=[EntityOut.of(entity, call.user_id, reveal) for entity in page],
+                entities=page,
                 next_cursor=self._cursors.write(next_key, call.caller, binding),
             ),
         )
 
     def history(self, call: Call) -> Answer:
         """All versions."""
-        query = call.query_as(ReadEntity)
+        query = call.query_as(EntityHistory)
         space = self._spaces.for_reading(call.caller, call.user_id)
-        versions = self._desk.history(space, call.path["key"], query.session_id)
-        reveal = may_see_sensitive(call.caller)
-        return Answer(200, EntityVersionsOut(versions=[EntityOut.of(v, call.user_id, reveal) for v in versions]))
+        key, reveal = call.path["key"], may_see_sensitive(call.caller)
+        binding = {"list": "history", "subject": space.subject, "key": key, "session": query.session_id}
+        start = int(self._cursors.read(query.cursor, call.caller, binding) or 0)
+        versions = [
+            EntityOut.of(version, call.user_id, reveal)
+            for version in self._desk.history(space, key, query.session_id)
+            if version.version > start
+        ]
+        page = versions[: fitting(versions)]
+        next_key = str(page[-1].version) if len(page) < len(versions) else None
+        return Answer(
+            200,
+            EntityVersionsOut(versions=page, next_cursor=self._cursors.write(next_key, call.caller, binding)),
+        )
 
 
 def may_see_sensitive(caller: Caller) -> bool:

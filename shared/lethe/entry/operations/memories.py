@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from lethe.domain import ids
 from lethe.domain.memory import Memory
 from lethe.domain.session import Message
+from lethe.entry.api.explain import explained
 from lethe.entry.api.memories import (
     AddBatch,
     AddMemories,
@@ -22,14 +23,15 @@ from lethe.entry.api.memories import (
     FoundOut,
     ListMemories,
     MemoriesOut,
+    MemoryHistory,
     MemoryVersionsOut,
     SearchMemories,
-    explained,
 )
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
 from lethe.entry.operations.common import memory_out, remembered_out, scored_out, version_seen
 from lethe.entry.problems import invalid_input
+from lethe.entry.sizes import fitting
 from lethe.errors import Conflict, InvalidInput
 from lethe.ports import Clock, Ids
 from lethe.services.memories import MemoryDesk
@@ -193,10 +195,20 @@ class MemoryReads:
 
     def history(self, call: Call) -> Answer:
         """All versions of a memory."""
+        query = call.query_as(MemoryHistory)
         space = self._spaces.for_reading(call.caller, call.user_id)
-        now = self._clock.now()
-        versions = [memory_out(version, call.user_id, now) for version in self._desk.history(space, call.path["id"])]
-        return Answer(200, MemoryVersionsOut(versions=versions))
+        memory_id, now = call.path["id"], self._clock.now()
+        binding = {"list": "history", "subject": space.subject, "memory": memory_id}
+        start = int(self._cursors.read(query.cursor, call.caller, binding) or 0)
+        versions = [
+            memory_out(version, call.user_id, now)
+            for version in self._desk.history(space, memory_id)
+            if version.version > start
+        ]
+        page = versions[: fitting(versions)]
+        next_key = str(page[-1].version) if len(page) < len(versions) else None
+        next_cursor = self._cursors.write(next_key, call.caller, binding)
+        return Answer(200, MemoryVersionsOut(versions=page, next_cursor=next_cursor))
 
 
 def _refused(index: int, error: InvalidInput) -> BatchResultOut:

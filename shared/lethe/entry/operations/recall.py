@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lethe import __version__
 from lethe.entry.api.entities import EntityOut
-from lethe.entry.api.memories import explained
+from lethe.entry.api.explain import explained
 from lethe.entry.api.messages import MessageOut
 from lethe.entry.api.recall import HealthOut, RecalledOut, RecallMemory, RouteOut, SubjectOut
 from lethe.entry.api.sessions import SummaryOut

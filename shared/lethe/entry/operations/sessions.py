@@ -21,6 +21,7 @@ from lethe.entry.api.sessions import (
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
 from lethe.entry.operations.common import outcomes_out
+from lethe.entry.sizes import fitting
 from lethe.errors import InvalidInput
 from lethe.ports import Clock
 from lethe.services.sessions import SessionDesk, Window
@@ -92,17 +93,31 @@ class SessionReads:
         session_id = call.path["session_id"]
         space = self._spaces.for_reading(call.caller, call.user_id)
         if query.order is None and query.cursor is None:
-            return Answer(200, self._messages_out(self._desk.window(space, session_id, query.turns), None))
+            return Answer(200, self._newest(self._desk.window(space, session_id, query.turns)))
         binding = {"list": "messages", "subject": space.subject, "session": session_id}
         start = self._cursors.read(query.cursor, call.caller, binding)
         window, next_key = self._desk.messages(space, session_id, query.limit, start)
-        return Answer(200, self._messages_out(window, self._cursors.write(next_key, call.caller, binding)))
+        messages = [MessageOut.of(message) for message in window.messages]
+        room = fitting(messages)
+        if room < len(messages):
+            window, next_key = self._desk.messages(space, session_id, room, start)
+            messages = [MessageOut.of(message) for message in window.messages]
+        next_cursor = self._cursors.write(next_key, call.caller, binding)
+        return Answer(200, self._messages_out(window, messages, False, next_cursor))
 
-    def _messages_out(self, window: Window, next_cursor: str | None) -> MessagesOut:
+    def _newest(self, window: Window) -> MessagesOut:
+        messages = [MessageOut.of(message) for message in window.messages]
+        room = fitting(reversed(messages))
+        return self._messages_out(window, messages[len(messages) - room :], room < len(messages), None)
+
+    def _messages_out(
+        self, window: Window, messages: list[MessageOut], truncated: bool, next_cursor: str | None
+    ) -> MessagesOut:
         return MessagesOut(
             session=_session_out(self._desk, window.session),
             summary=SummaryOut.of(window.summary),
-            messages=[MessageOut.of(message) for message in window.messages],
+            messages=messages,
+            truncated=truncated,
             next_cursor=next_cursor,
         )
 
