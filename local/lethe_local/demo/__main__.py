@@ -8,7 +8,9 @@ from pathlib import Path
 
 from lethe.entry.wiring import access_service
 from lethe_client import LetheError
+from lethe_local.demo.content import load_conversation
 from lethe_local.demo.screen import Screen
+from lethe_local.demo.silence import check_log
 from lethe_local.demo.story import Story
 from lethe_local.stack import LocalStack, StackOptions
 
@@ -28,7 +30,8 @@ def main() -> int:
     log.parent.mkdir(exist_ok=True)
     with log.open("w", encoding="utf-8") as lines, contextlib.redirect_stdout(lines):
         _tell(root, screen)
-    screen.say(f"{time.perf_counter() - started:.1f} s in all. The functions' log, without a word of this, is {LOG}.")
+    check_log(log.read_text(encoding="utf-8"), (load_conversation("en"), load_conversation("zh")), screen)
+    screen.say(f"{time.perf_counter() - started:.1f} s in all. The functions' log is {LOG}.")
     return _verdict(screen)
 
 

@@ -126,7 +126,10 @@ class Screen:
             yield Bar(None, total)
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-        with Progress(*columns, console=self.console, transient=True) as progress:
+        # Rich would otherwise print what goes to sys.stdout meanwhile, and those are the functions' logs.
+        with Progress(
+            *columns, console=self.console, transient=True, redirect_stdout=False, redirect_stderr=False
+        ) as progress:
             yield Bar(progress, total)
 
 

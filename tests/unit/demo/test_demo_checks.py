@@ -9,9 +9,10 @@ from rich.console import Console
 
 from lethe_client import JsonObject, Lethe, RecallResult
 from lethe_local.demo.ask import ask_all, evidence_rank
-from lethe_local.demo.content import Conversation, Line, PastSession, Question
+from lethe_local.demo.content import Conversation, Line, PastSession, Question, load_conversation
 from lethe_local.demo.play import Played, play
 from lethe_local.demo.screen import Screen
+from lethe_local.demo.silence import check_log
 from lethe_local.demo.walls import try_the_walls
 from lethe_local.demo.why import check_stored, show_why
 from tests.unit.client.samples import memory, problem, session
@@ -198,6 +199,29 @@ def test_a_wall_of_the_wrong_kind_is_seen() -> None:
     other = [NOTHING_FOUND, NOTHING_RECALLED, Reply(403, problem(403, "forbidden"))]
     own = [NOTHING_FOUND, NOTHING_RECALLED, Reply(404, problem(404, "not_found")), Reply(404, {})]
     assert walls(other, own) == [True, True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ('{"message": "served"}\n', True),
+        ("", False),
+        ('{"message": "I moved to Lisbon."}\n', False),
+        ('{"query": "Where does she live?"}\n', False),
+        ('{"user_id": "alice"}\n', False),
+    ],
+)
+def test_a_log_that_tells_is_seen(log: str, expected: bool) -> None:
+    screen = silent()
+    check_log(log, [conversation(QUESTION)], screen)
+    assert holds(screen) == [expected]
+
+
+def test_a_log_that_tells_in_escapes_is_seen() -> None:
+    screen = silent()
+    chinese = load_conversation("zh")
+    check_log(json.dumps({"text": chinese.lines[0].content}), [chinese], screen)
+    assert holds(screen) == [False]
 
 
 def test_without_a_terminal_there_is_neither_colour_nor_bar() -> None:
