@@ -32,11 +32,15 @@ _INSTALL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Running tables: their endpoint, one line that says what they are, and how to stop them."""
+    """Running tables: their endpoint, one line that says what they are, and how to stop them.
+
+    ``containers`` is how many requests a function may serve at once without the tables becoming slow.
+    """
 
     url: str
     description: str
     stop: Callable[[], None]
+    containers: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,8 @@ def _on_moto(state: Path, wanted: TablesWanted) -> Backend:
         raise
     left = "; what was stored on dynoxide before is not visible" if (state / "dynoxide.db").exists() else ""
     line = f"tables on moto, in memory, saved in tables.json{left}; durable and faster: {HOW_TO_GET}"
-    return Backend(server.url, line, server.stop)
+    # One call at a time goes through moto: more would only wait there until the client's time-out.
+    return Backend(server.url, line, server.stop, containers=2)
 
 
 def _find_or_install(root: Path, tools: Path, say: Callable[[str], None]) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import sys
 import threading
 import time
 import uuid
@@ -89,7 +90,7 @@ class LocalFunction:
     """
 
     def __init__(
-        self, resource: FunctionResource, environment: Mapping[str, str], clock: Clock, most_containers: int = 4
+        self, resource: FunctionResource, environment: Mapping[str, str], clock: Clock, most_containers: int
     ) -> None:
         self.resource = resource
         self._build = load_build(resource)
@@ -155,5 +156,6 @@ def _import(name: str, path: object) -> ModuleType:
     if spec is None or spec.loader is None:
         raise TemplateError(f"{name} cannot be imported")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look their module up there
     spec.loader.exec_module(module)
     return module

@@ -6,6 +6,7 @@ the items of all tables are written to a file: some seconds after a change, and 
 
 from __future__ import annotations
 
+import base64
 import json
 import logging
 import secrets
@@ -46,7 +47,8 @@ class MotoTables:
         self._stubber = BotocoreStubber()
         self._changed = False
         self._stopping = threading.Event()
-        self._server = HttpServer(0, self._respond)
+        self._server = HttpServer(0)
+        self._server.serve(self._respond)
         self.url = f"http://127.0.0.1:{self._server.port}"
         self._saver = threading.Thread(target=self._save_now_and_then, name="moto-saver", daemon=True)
         self._saver.start()
@@ -75,7 +77,7 @@ class MotoTables:
             saved = {
                 name: [item.to_json()["Attributes"] for item in table.all_items()] for name, table in tables.items()
             }
-        write_private(self._file, json.dumps({"version": 1, "tables": saved}, ensure_ascii=False))
+        write_private(self._file, json.dumps({"version": 1, "tables": saved}, ensure_ascii=False, default=_base64))
 
     def stop(self) -> None:
         """Save and end. Again is no error."""
@@ -130,9 +132,17 @@ class MotoTables:
             started = time.monotonic()
             try:
                 self.save()
-            except OSError:
+            except Exception:  # it tries again at the next change; the data is still in memory
+                self._changed = True
                 _log.exception("the tables could not be saved")
             pause = max(_SAVE_EVERY_SECONDS, (time.monotonic() - started) / _MOST_SHARE)
+
+
+def _base64(value: object) -> str:
+    """moto keeps binary values inside of maps and lists as bytes."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    raise TypeError(f"an item holds a {type(value).__name__}")
 
 
 def read_items(file: Path) -> dict[str, list[dict[str, dict[str, object]]]]:

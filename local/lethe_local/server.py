@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from http.client import responses
 from typing import ClassVar
 
 import h11
@@ -28,6 +29,7 @@ HEAD_BYTES = 10_240
 _DISCARDED_BYTES = 64 * 1024 * 1024
 _READ_SECONDS = 30.0
 _LINGER_SECONDS = 1.0
+_POLL_SECONDS = 0.05
 _CHUNK = 65_536
 
 Respond = Callable[[Request], Answer]
@@ -48,12 +50,19 @@ class BadRequest(LetheError):
 
 
 class HttpServer:
-    """Serves ``respond`` on 127.0.0.1 until ``stop``; ``report`` hears of every answer, with its seconds."""
+    """A server on 127.0.0.1: it has its port from the start, and answers from ``serve`` until ``stop``."""
 
-    def __init__(self, port: int, respond: Respond, report: Report | None = None) -> None:
-        """Bind the port (0: a free one) and start to serve. Raises OSError when the port is taken."""
-        self._server = _TcpServer(("127.0.0.1", port), respond, report)
-        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+    def __init__(self, port: int) -> None:
+        """Bind the port (0: a free one). Raises OSError when it is taken."""
+        self._server = _TcpServer(("127.0.0.1", port))
+        self._thread: threading.Thread | None = None
+
+    def serve(self, respond: Respond, report: Report | None = None) -> None:
+        """Answer every request by ``respond``; ``report`` hears of each answer, with its seconds."""
+        self._server.respond, self._server.report = respond, report
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL_SECONDS,), name="http", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -63,8 +72,9 @@ class HttpServer:
 
     def stop(self, grace_seconds: float = 5.0) -> None:
         """Accept no more, let running requests answer for at most ``grace_seconds``, close all connections."""
-        self._server.shutdown()
-        self._thread.join()
+        if self._thread is not None:
+            self._server.shutdown()
+            self._thread.join()
         self._server.server_close()
         self._server.close_connections(grace_seconds)
 
@@ -75,9 +85,10 @@ class _TcpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], respond: Respond, report: Report | None) -> None:
-        self.respond = respond
-        self.report = report
+    respond: Respond
+    report: Report | None
+
+    def __init__(self, address: tuple[str, int]) -> None:
         self._connections: set[_Connection] = set()
         self._changed = threading.Condition()
         self.stopping = False
@@ -182,6 +193,9 @@ class _Connection(socketserver.BaseRequestHandler):
         if _head_bytes(head) > HEAD_BYTES:
             self._discard()
             return request, problem(request.id, HeadersTooLarge(f"at most {HEAD_BYTES} bytes"))
+        if head.http_version not in (b"1.0", b"1.1"):
+            self._discard()
+            return request, problem(request.id, BadRequest("speak HTTP/1.1"))
         if not request.path.startswith("/"):
             self._discard()
             return request, problem(request.id, BadRequest("the request line must name a path"))
@@ -235,7 +249,9 @@ class _Connection(socketserver.BaseRequestHandler):
             headers.append(("content-length", str(len(answer.body))))
         if self.server.stopping:
             headers.append(("connection", "close"))
-        events: list[h11.Event] = [h11.Response(status_code=answer.status, headers=headers)]
+        events: list[h11.Event] = [
+            h11.Response(status_code=answer.status, headers=headers, reason=responses.get(answer.status, ""))
+        ]
         if answer.body and not bodyless and request.method != "HEAD":
             events.append(h11.Data(data=answer.body))
         self._transmit(*events, h11.EndOfMessage())

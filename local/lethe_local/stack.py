@@ -80,6 +80,8 @@ class LocalStack:
         with ExitStack() as resources:
             state = StateFolder(options.state_dir, options.fresh)
             resources.callback(state.close)
+            server = HttpServer(options.port)  # first of all: a port that is taken should be said at once
+            resources.callback(server.stop)
             template = read_template(options.root / "template.yaml")
             process = _process_variables(options)
             resources.callback(_with_environment(process))
@@ -88,11 +90,14 @@ class LocalStack:
             clock = VirtualClock()
             overrides = process | _overrides(options, backend, state.master_key())
             functions = {
-                logical_id: LocalFunction(resource, {**resource.environment, **overrides}, clock)
+                logical_id: LocalFunction(
+                    resource, {**resource.environment, **overrides}, clock, most_containers=backend.containers
+                )
                 for logical_id, resource in template.functions.items()
             }
             gateway = Gateway(template, functions, clock, options.wait_seconds)
-            server = HttpServer(options.port, gateway.handle, options.report)
+            server.serve(gateway.handle, options.report)
+            # Before the tables: what still runs needs them.
             resources.callback(server.stop)
             environment = {**_shared_settings(template), **overrides}
             return cls(server, backend, environment, clock, resources.pop_all())

@@ -8,7 +8,7 @@ import os
 import secrets
 from pathlib import Path
 
-_STATE_FILES = ("dynoxide.db*", "tables.json*", "master_key", "dev_key.json", "dev.json")
+_STATE_FILES = ("dynoxide.db*", "tables.json*", "master_key", "dev_key.json")
 
 
 class AlreadyRunning(Exception):
@@ -29,6 +29,8 @@ class StateFolder:
         except BlockingIOError as error:
             os.close(self._lock)
             raise AlreadyRunning("another local stack is running on this state") from error
+        # A process that was killed left it; whoever waits for it waits for this one.
+        (path / "dev.json").unlink(missing_ok=True)
         if fresh:
             for pattern in _STATE_FILES:
                 for file in path.glob(pattern):

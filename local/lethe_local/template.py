@@ -7,6 +7,7 @@ out: Lambda functions, the HTTP API's routes and authorizers, DynamoDB tables.
 from __future__ import annotations
 
 import copy
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -126,6 +127,8 @@ def expand(path: Path, parameters: Mapping[str, str]) -> JsonObject:
     if not isinstance(source, dict) or "Resources" not in source:
         raise TemplateError(f"{path.name} is no template")
     _name_folders(source)
+    # It warns that nobody collects the figures it keeps about itself.
+    logging.getLogger("samtranslator.metrics").setLevel(logging.ERROR)
     session = boto3.session.Session(region_name=REGION)
     translator = Translator({}, Parser(), boto_session=session)
     declared = source.get("Parameters", {})
@@ -143,7 +146,7 @@ def _name_folders(holder: JsonValue) -> None:
     if not isinstance(holder, dict):
         return
     for name, value in holder.items():
-        if name in ("CodeUri", "ContentUri") and isinstance(value, str):
+        if name in ("CodeUri", "ContentUri") and isinstance(value, str) and "://" not in value:
             holder[name] = f"s3://{_BUCKET}/{value.removeprefix('./')}"
         else:
             _name_folders(value)

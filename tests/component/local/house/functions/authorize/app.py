@@ -1,19 +1,24 @@
-"""Lets `Bearer open` in, tells who it is, and refuses `Bearer shut`."""
+"""Lets `Bearer open` in and says who it is; `Bearer shut` is refused, `Bearer broken` gets no verdict."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from lethe.domain.json_values import JsonValue
 from lethe.ports import Clock
+from lethe_local.functions import Event, Handler, LambdaContext
 
 
-def build(environment: Mapping[str, str], clock: Clock) -> Callable[[dict[str, Any], object], dict[str, Any]]:
-    def handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-        token = event["identitySource"][0].removeprefix("Bearer ")
+def build(environment: Mapping[str, str], clock: Clock) -> Handler:
+    def handler(event: Event, context: LambdaContext) -> JsonValue:
+        sources = event["identitySource"]
+        assert isinstance(sources, Sequence)
+        token = str(sources[0]).removeprefix("Bearer ")
         if token == "broken":
             return {"verdict": "yes"}
-        return {"isAuthorized": token == "open", "context": {"who": token, "rank": 3, "event_type": event["type"]}}
+        return {"isAuthorized": token == "open", "context": {"who": token, "rank": 3, "saw": event}}
 
     return handler
 
 
-lambda_handler = None
+lambda_handler = None  # the local stack wants it to be there, as Lambda does, and calls build

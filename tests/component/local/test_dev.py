@@ -1,0 +1,226 @@
+"""`make dev` as a user runs it: a process of its own, stopped by a signal to its id."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+from lethe.entry.wiring import access_service
+from lethe_local.dynoxide import find_binary
+from tests.support.embedding_servers import EmbeddingServer
+
+ROOT = Path(__file__).resolve().parents[3]
+PATIENCE = 120.0
+
+
+@dataclass
+class Dev:
+    """A running `python -m lethe_local.dev`, and its dev.json as it was once the server answered."""
+
+    process: subprocess.Popen[str]
+    facts: dict[str, Any]
+    output: Path
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        headers, url = {"Authorization": f"Bearer {self.facts['api_key']}"}, self.facts["url"] + path
+        answer = urllib3.request(method, url, json=body, headers=headers, timeout=60, retries=False)
+        assert answer.status < 300, answer.data
+        return cast("dict[str, Any]", answer.json())
+
+    def stop(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def embeddings() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer() as server:
+        yield server
+
+
+def _command(state: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "lethe_local.dev", "--root", str(ROOT), "--state-dir", str(state), *more]
+
+
+def _environment(embeddings: EmbeddingServer, **more: str) -> dict[str, str]:
+    settings = {"LETHE_EMBEDDER": "openai:words?dimensions=48", "LETHE_EMBEDDER_URL": embeddings.url + "/v1"}
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("shared", "local", "client"))
+    return {**os.environ, **settings, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **more}
+
+
+@contextmanager
+def _dev(embeddings: EmbeddingServer, state: Path, *, fresh: bool = False, tables: str = "moto") -> Iterator[Dev]:
+    state.mkdir(exist_ok=True)
+    output = state.parent / f"{state.name}.log"
+    variables = _environment(embeddings, PORT="0", FRESH="1" if fresh else "", LETHE_LOCAL_TABLES=tables)
+    with output.open("w") as log:
+        process = subprocess.Popen(
+            _command(state), env=variables, cwd=state.parent, stdout=log, stderr=subprocess.STDOUT, text=True
+        )
+    try:
+        _wait_until(lambda: _facts(state).get("pid") == process.pid or process.poll() is not None)
+        assert process.poll() is None, output.read_text()
+        yield Dev(process, _facts(state), output)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _facts(state: Path) -> dict[str, Any]:
+    """What dev.json says; empty while there is none."""
+    try:
+        return cast("dict[str, Any]", json.loads((state / "dev.json").read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def _write(dev: Dev, text: str) -> None:
+    assert dev.call("POST", "/v1/memories", {"user_id": "alice", "text": text})["results"][0]["event"] == "stored"
+
+
+def _texts(dev: Dev) -> list[str]:
+    return [memory["text"] for memory in dev.call("GET", "/v1/memories?user_id=alice")["memories"]]
+
+
+def test_state_and_key_survive_stops_by_signal(
+    tmp_path: Path, embeddings: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = tmp_path / "state"
+    file = state / "dev.json"
+    with _dev(embeddings, state) as dev:
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert dev.facts.keys() >= {"url", "api_key", "tenant", "environment", "pid"}
+        assert (dev.facts["tenant"], dev.facts["pid"]) == ("dev", dev.process.pid)
+        _write(dev, "I keep two parrots.")
+        first = dev.facts["api_key"]
+        assert dev.stop(signal.SIGINT) == 0
+        assert not file.exists()
+    with _dev(embeddings, state) as dev:
+        assert dev.facts["api_key"] == first
+        assert _texts(dev) == ["I keep two parrots."]
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, dev.facts["environment"][name])
+        access_service(dev.facts["environment"]).revoke_key(first.split("_")[1])
+        assert dev.stop(signal.SIGTERM) == 0
+    with _dev(embeddings, state) as dev:
+        second = dev.facts["api_key"]
+        assert second != first
+        assert _texts(dev) == ["I keep two parrots."]
+        assert dev.stop(signal.SIGHUP) == 0
+    with _dev(embeddings, state, fresh=True) as dev:
+        assert dev.facts["api_key"] not in (first, second)
+        assert _texts(dev) == []
+        assert dev.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.dynoxide
+def test_dynoxide_keeps_an_answered_write_even_when_the_process_is_killed(
+    tmp_path: Path, embeddings: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary = find_binary(ROOT) or find_binary(ROOT / ".lethe" / "tools")
+    if binary is None:
+        pytest.skip("there is no dynoxide, the strict DynamoDB")
+    monkeypatch.setenv("LETHE_DYNOXIDE", str(binary))
+    state = tmp_path / "state"
+    with _dev(embeddings, state, tables="dynoxide") as dev:
+        _write(dev, "I keep two parrots.")
+        dev.process.kill()
+        dev.process.wait(PATIENCE)
+        assert (state / "dev.json").exists()
+    with _dev(embeddings, state, tables="dynoxide") as dev:
+        assert _texts(dev) == ["I keep two parrots."]
+        assert dev.stop(signal.SIGTERM) == 0
+
+
+def test_the_printed_lines_work_and_the_log_shows_no_content(tmp_path: Path, embeddings: EmbeddingServer) -> None:
+    with _dev(embeddings, tmp_path / "state") as dev:
+        _wait_until(lambda: "Requests:" in dev.output.read_text())
+        lines = [line.strip() for line in dev.output.read_text().splitlines() if line.startswith("  curl ")]
+        assert len(lines) >= 5
+        for line in lines:
+            run = subprocess.run(
+                ["sh", "-c", f"{line} --fail"], capture_output=True, text=True, timeout=60, check=False
+            )
+            assert run.returncode == 0, (line, run.stdout, run.stderr)
+            assert json.loads(run.stdout)
+        dev.call("GET", "/v1/subjects/alice")
+        dev.call("GET", "/v1/memories?user_id=alice")
+        assert dev.stop(signal.SIGINT) == 0
+    log = dev.output.read_text().split("Requests:")[1]
+    assert log.count(" ms\n") >= len(lines) + 2
+    assert "POST   /v1/sessions/{session_id}/messages" in log
+    assert "GET    /v1/subjects/{user_id}" in log
+    for secret in ("alice", "Lisbon", "Ines", dev.facts["api_key"], "/sessions/first"):
+        assert secret not in log
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path, embeddings: EmbeddingServer) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        said = _refused(embeddings, tmp_path / "state", PORT=port, LETHE_LOCAL_TABLES="moto")
+    assert f"port {port} is taken" in said
+    assert "Traceback" not in said
+
+
+def test_a_second_one_on_the_same_state_is_refused(tmp_path: Path, embeddings: EmbeddingServer) -> None:
+    state = tmp_path / "state"
+    with _dev(embeddings, state) as dev:
+        said = _refused(embeddings, state, PORT="0", FRESH="1")
+        assert "running" in said
+        assert _texts(dev) == []
+        assert dev.stop(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"PORT": "many"}, "PORT"),
+        ({"PORT": "70000"}, "PORT"),
+        ({"PORT": "0", "LETHE_LOCAL_TABLES": "sqlite"}, "LETHE_LOCAL_TABLES"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    tmp_path: Path, embeddings: EmbeddingServer, variables: dict[str, str], words: str
+) -> None:
+    said = _refused(embeddings, tmp_path / "state", **variables)
+    assert words in said
+    assert "Traceback" not in said
+
+
+def _refused(embeddings: EmbeddingServer, state: Path, **variables: str) -> str:
+    """What it says when it cannot start; its exit status is 1."""
+    run = subprocess.run(
+        _command(state),
+        env=_environment(embeddings, **variables),
+        cwd=state.parent,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    return run.stderr
