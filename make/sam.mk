@@ -14,8 +14,8 @@ SAM_PYTHON ?= python3
 # SAM wants a region even to look at a file; without these it also reports usage and asks for an instance's role.
 SAM_ENVIRONMENT := SAM_CLI_TELEMETRY=0 AWS_EC2_METADATA_DISABLED=true AWS_DEFAULT_REGION=$${AWS_DEFAULT_REGION:-us-east-1}
 
-LOCK := pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
-	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+LOCK_BUT_UNSAFE := pip-compile --quiet --generate-hashes --strip-extras --no-header --no-annotate --no-emit-options
+LOCK := $(LOCK_BUT_UNSAFE) --allow-unsafe
 
 .PHONY: sam sam-validate sam-build layer-lock sam-lock
 
@@ -38,6 +38,7 @@ sam-build: sam
 # Any Python of the runtime's version, with pip-tools: hashes of every wheel are recorded, whatever the machine.
 layer-lock:
 	cd layers/dependencies && $(LOCK) --output-file requirements.txt requirements.in
+	cd layers/dependencies && $(LOCK_BUT_UNSAFE) --unsafe-package numpy --output-file local-model.txt local-model.in
 
 sam-lock:
 	$(LOCK) --output-file make/sam-requirements.txt make/sam-requirements.in

@@ -6,6 +6,7 @@ import json
 import re
 
 from lethe.entry.routes import ROUTES
+from lethe_client.cli.stack import environment_of_stack
 from lethe_local.template import read_template
 from tests.template.stack import FUNCTIONS, TEMPLATE, mapping, stack
 
@@ -71,3 +72,10 @@ def test_traffic_is_limited_by_parameters() -> None:
         limits = mapping(stage["DefaultRouteSettings"])
         found = (int(str(limits["ThrottlingRateLimit"])), int(str(limits["ThrottlingBurstLimit"])))
         assert found == expected
+
+
+def test_the_command_line_finds_what_it_needs_in_the_outputs() -> None:
+    outputs = {name: f"<{name}>" for name in mapping(stack().expanded["Outputs"])}
+    settings = environment_of_stack("lethe", fetch=lambda _: outputs)
+    assert settings == {"LETHE_ACCESS_TABLE": "<AccessTableName>", "LETHE_SECRET_ARN": "<MasterSecretArn>"}
+    assert "ApiUrl" in outputs

@@ -75,8 +75,14 @@ def test_the_master_secret_is_random_and_kept() -> None:
     [
         (
             "Embedder",
-            ["local", "bedrock:amazon.titan-embed-text-v2:0", "bedrock:cohere.embed-multilingual-v3", "openai:bge-m3"],
-            ["", "titan", "bedrock:", "bedrock:a b", "openai:", "LOCAL"],
+            [
+                "local",
+                "bedrock:amazon.titan-embed-text-v2:0",
+                "bedrock:cohere.embed-multilingual-v3",
+                "openai:bge-m3?dimensions=1024",
+                "bedrock:amazon.titan-embed-text-v2:0?dimensions=256",
+            ],
+            ["", "titan", "bedrock:", "bedrock:a b", "bedrock:a?dimensions=x", "openai:", "LOCAL"],
         ),
         ("EmbedderUrl", ["", "https://models.example.com/v1"], ["http://models.example.com", "models.example.com"]),
         ("EmbedderKeySecretArn", ["", EMBEDDER_SECRET], ["sk-123", KMS_KEY]),

@@ -104,12 +104,14 @@ def test_the_handler_is_a_file_of_its_folder(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("architecture", ["arm64", "x86_64"])
-def test_one_runtime_and_one_architecture_for_all(name: str, architecture: str) -> None:
-    properties = function(name, Architecture=architecture)
+@pytest.mark.parametrize("embedder", ["bedrock:amazon.titan-embed-text-v2:0", "local"])
+def test_one_runtime_and_one_architecture_for_all(name: str, architecture: str, embedder: str) -> None:
+    properties = function(name, Architecture=architecture, Embedder=embedder)
     assert properties["Runtime"] == "python3.13"
     assert properties["Architectures"] == [architecture]
     assert properties["TracingConfig"] == {"Mode": "Active"}
-    layers = stack(Architecture=architecture).resources("AWS::Lambda::LayerVersion")
+    layers = stack(Architecture=architecture, Embedder=embedder).resources("AWS::Lambda::LayerVersion")
+    assert len(layers) == (3 if embedder == "local" else 2)
     assert set(map(str, properties["Layers"])) == layers.keys()  # type: ignore[arg-type]  # a list, as SAM makes it
     for layer in layers.values():
         assert layer["CompatibleArchitectures"] == [architecture]

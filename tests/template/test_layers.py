@@ -24,21 +24,28 @@ def pins(file: str) -> dict[str, str]:
     return {normal(found[1]): found[3] for line in lines if (found := REQUIREMENT.match(line))}
 
 
-def test_every_package_is_pinned_with_hashes() -> None:
-    text = (LAYER / "requirements.txt").read_text(encoding="utf-8").replace("\\\n", " ")
+LOCKS = {"requirements.in": "requirements.txt", "local-model.in": "local-model.txt"}
+
+
+@pytest.mark.parametrize(("wanted", "lock"), LOCKS.items())
+def test_every_package_is_pinned_with_hashes(wanted: str, lock: str) -> None:
+    text = (LAYER / lock).read_text(encoding="utf-8").replace("\\\n", " ")
     entries = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    assert len(entries) >= len(pins("requirements.in"))
+    assert len(entries) >= len(pins(wanted)) > 0
     for entry in entries:
         assert REQUIREMENT.match(entry), entry
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
     assert not re.search(r"https?://|--(extra-)?index|--find-links", text)
 
 
-def test_the_lock_follows_its_input() -> None:
-    locked = pins("requirements.txt")
-    wanted = pins("requirements.in")
-    assert wanted
-    assert {name: locked.get(name) for name in wanted} == wanted
+@pytest.mark.parametrize(("wanted", "lock"), LOCKS.items())
+def test_the_lock_follows_its_input(wanted: str, lock: str) -> None:
+    locked = pins(lock)
+    assert {name: locked.get(name) for name in pins(wanted)} == pins(wanted)
+
+
+def test_the_local_model_brings_nothing_that_is_there_already() -> None:
+    assert not pins("local-model.txt").keys() & pins("requirements.txt").keys()
 
 
 def test_lambda_gets_what_the_package_declares() -> None:
@@ -47,9 +54,9 @@ def test_lambda_gets_what_the_package_declares() -> None:
     assert pins("requirements.in").keys() == declared
 
 
-@pytest.mark.parametrize("name", sorted(pins("requirements.in")))
-def test_laptop_and_lambda_run_the_same_version(name: str) -> None:
-    assert version(name) == pins("requirements.txt")[name]
+@pytest.mark.parametrize(("name", "pinned"), sorted({**pins("requirements.in"), **pins("local-model.in")}.items()))
+def test_laptop_and_lambda_run_the_same_version(name: str, pinned: str) -> None:
+    assert version(name) == pinned
 
 
 @pytest.mark.parametrize(("folder", "machine"), [("arm64", "aarch64"), ("x86_64", "x86_64")])

@@ -116,6 +116,7 @@ def test_an_own_key_is_used_through_the_stores_only(function: str) -> None:
     ("embedder", "resources"),
     [
         ("bedrock:amazon.titan-embed-text-v2:0", [TITAN]),
+        ("bedrock:amazon.titan-embed-text-v2:0?dimensions=256", [TITAN]),
         (
             "bedrock:cohere.embed-multilingual-v3",
             ["arn:aws:bedrock:us-east-1::foundation-model/cohere.embed-multilingual-v3"],
