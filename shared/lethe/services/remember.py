@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from lethe.domain import ids
 from lethe.domain.controller import Dropped, Proposal, propose
@@ -18,6 +19,9 @@ from lethe.domain.text import language
 from lethe.ports import Clock, Embedder, Ids, Memories
 
 STORED, DUPLICATE, DROPPED = "stored", "duplicate", "dropped"
+
+MOST_AT_ONCE: Final = 1_000
+"""What the port takes in one call; a hundred long messages are more statements than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,23 @@ class Statement:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     reason: str = "stated_by_caller"
+
+
+@dataclass(frozen=True, slots=True)
+class StatementDefaults:
+    """What a caller says of all statements that are taken from its messages. None means: not said."""
+
+    kind: MemoryKind = MemoryKind.FACT
+    confidence: float | None = None
+    origin: Origin = Origin.USER
+    speaker: str | None = None
+    context: str | None = None
+    metadata: JsonObject = field(default_factory=dict)
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+NO_DEFAULTS: Final = StatementDefaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +100,21 @@ class Remember:
         return Remembered(outcomes, _notice(outcomes))
 
     def messages(
-        self, space: Space, actor: str, messages: Sequence[Message], before: Message | None, session_id: str | None
+        self,
+        space: Space,
+        actor: str,
+        messages: Sequence[Message],
+        before: Message | None,
+        session_id: str | None,
+        defaults: StatementDefaults = NO_DEFAULTS,
     ) -> Remembered:
-        """Let the controller take statements from messages; one outcome for each user message or part of one."""
+        """Let the controller take statements from messages; one outcome for each user message or part of one.
+
+        ``defaults`` are what the caller says of all of them; what the messages themselves say goes before it.
+        """
         fates = propose(messages, before)
-        stored = iter(self._store(space, actor, [_statement(fate, session_id) for fate in fates if _is_proposal(fate)]))
+        statements = [_statement(fate, session_id, defaults) for fate in fates if isinstance(fate, Proposal)]
+        stored = iter(self._store(space, actor, statements))
         outcomes = tuple(_dropped(fate) if isinstance(fate, Dropped) else next(stored) for fate in fates)
         return Remembered(outcomes, _notice(outcomes) if outcomes else notice((), _language_of(messages)))
 
@@ -98,7 +129,11 @@ class Remember:
             self._memory(statement, actor, now, Embedding(label, vector))
             for statement, vector in zip(statements, vectors, strict=True)
         ]
-        results = self._memories.add(space, new)
+        results = [
+            result
+            for start in range(0, len(new), MOST_AT_ONCE)
+            for result in self._memories.add(space, new[start : start + MOST_AT_ONCE])
+        ]
         known = dict.fromkeys(result.duplicate_of for result in results if result.duplicate_of is not None)
         first = self._memories.get_many(space, list(known)) if known else {}
         return tuple(
@@ -133,22 +168,21 @@ class Remember:
         )
 
 
-def _is_proposal(fate: Proposal | Dropped) -> bool:
-    return isinstance(fate, Proposal)
-
-
-def _statement(fate: Proposal | Dropped, session_id: str | None) -> Statement:
-    assert isinstance(fate, Proposal)
+def _statement(fate: Proposal, session_id: str | None, defaults: StatementDefaults) -> Statement:
     message = fate.message
     return Statement(
         text=fate.text,
-        confidence=fate.confidence,
-        origin=Origin.USER,
+        kind=defaults.kind,
+        confidence=fate.confidence if defaults.confidence is None else defaults.confidence,
+        origin=defaults.origin,
         session_id=session_id,
         message_ids=(message.id,),
-        speaker=message.name or message.role.value,
+        speaker=message.name or defaults.speaker or message.role.value,
         occurred_at=message.created_at,
-        context=fate.context,
+        context=fate.context or defaults.context,
+        metadata=defaults.metadata,
+        valid_from=defaults.valid_from,
+        valid_until=defaults.valid_until,
         reason=fate.reason,
     )
 

@@ -30,7 +30,7 @@ from lethe.entry.api.types import (
     Version,
     refused,
 )
-from lethe.services.remember import Outcome, Statement
+from lethe.services.remember import Outcome, Statement, StatementDefaults
 
 Item = TypeVar("Item")
 
@@ -89,6 +89,19 @@ class AddMemories(StatementFields):
         """The statement of ``text``."""
         assert self.text is not None
         return self._statement(self.text)
+
+    def defaults(self) -> StatementDefaults:
+        """What is said of everything that ``messages`` state."""
+        return StatementDefaults(
+            kind=self.kind,
+            confidence=self.confidence if "confidence" in self.model_fields_set else None,
+            origin=self.origin,
+            speaker=self.speaker,
+            context=self.context,
+            metadata=self.metadata,
+            valid_from=self.valid_from,
+            valid_until=self.valid_until,
+        )
 
 
 class BatchItem(StatementFields):

@@ -67,7 +67,8 @@ class MemoryWrites:
         space = self._spaces.for_writing(call.caller, call.user_id)
         if body.messages is not None:
             messages = self._messages(body)
-            remembered = self._remember.messages(space, call.caller.actor, messages, None, body.session_id)
+            actor = call.caller.actor
+            remembered = self._remember.messages(space, actor, messages, None, body.session_id, body.defaults())
         else:
             remembered = self._remember.statements(space, call.caller.actor, [body.statement()])
         stored = any(outcome.event == STORED for outcome in remembered.outcomes)
