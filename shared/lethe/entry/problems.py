@@ -18,6 +18,9 @@ CONTENT_TYPE: Final = "application/problem+json"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _MOST_ERRORS: Final = 20
 
+# Pydantic adds the branch of a union to the location, such as str-enum[Origin]; a client knows no branches.
+_UNION_BRANCH: Final = re.compile(r"(?:str-enum|list)\[.*\]")
+
 # Pydantic's own sentences for these kinds say only what is accepted; others could quote the input.
 _OWN_WORDS: Final = {
     "missing": "required",
@@ -114,16 +117,9 @@ def _path(location: Sequence[int | str]) -> str:
     for step in location:
         if isinstance(step, int):
             path += f"[{step}]"
-        elif step in _UNION_STEPS:
+        elif _UNION_BRANCH.fullmatch(step):
             continue
         else:
             name = step if _NAME.fullmatch(step) else "?"
             path += f".{name}" if path else name
     return path or "body"
-
-
-# Pydantic adds the branch of a union to the location; a client knows no branches.
-_UNION_STEPS: Final = frozenset(
-    {"MemoryKind", "MemoryStatus", "Origin", "str", "list[MemoryKind]", "list[MemoryStatus]", "list[Origin]"}
-    | {"list[enum]", "enum"}
-)

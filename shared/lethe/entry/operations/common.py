@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lethe.domain.memory import Memory
+from lethe.domain.memory import Memory, MemoryStatus
 from lethe.domain.search import Candidate
 from lethe.entry.api.memories import (
     MemoryOut,
@@ -20,7 +20,8 @@ from lethe.services.remember import Remembered
 
 def memory_out(memory: Memory, user_id: str | None, now: datetime) -> MemoryOut:
     """A memory as it is answered. A superseded version is obsolete, whatever it was."""
-    return MemoryOut.model_validate(memory_fields(memory, user_id, memory.status_at(now)))
+    status = memory.status_at(now) if memory.superseded_at is None else MemoryStatus.OBSOLETE
+    return MemoryOut.model_validate(memory_fields(memory, user_id, status))
 
 
 def scored_out(candidate: Candidate, user_id: str | None, now: datetime) -> ScoredMemoryOut:
