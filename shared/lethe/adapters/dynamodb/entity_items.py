@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from lethe.adapters.dynamodb.models import EntityRow
 from lethe.domain import keys
 from lethe.domain.entity import Entity, EntityCategory
@@ -16,7 +18,8 @@ MAXIMUM_VALUE_BYTES = 300_000
 
 def entity_row(row: type[EntityRow], space: Space, entity: Entity, sort_key: str | None = None) -> EntityRow:
     """The item of ``entity``: its current version, or the one that ``sort_key`` names. Raises TooLarge."""
-    if len(canonical(entity.value).encode()) > MAXIMUM_VALUE_BYTES:
+    text = canonical(entity.value)
+    if len(text.encode()) > MAXIMUM_VALUE_BYTES:
         raise TooLarge(f"value: at most {MAXIMUM_VALUE_BYTES} bytes")
     return row(
         keys.space_partition(space),
@@ -25,7 +28,7 @@ def entity_row(row: type[EntityRow], space: Space, entity: Entity, sort_key: str
         id=entity.id,
         key=entity.key,
         session_id=entity.session_id,
-        value=entity.value,
+        json=text,
         category=entity.category.value,
         origin=entity.origin.value,
         confidence=entity.confidence,
@@ -45,7 +48,7 @@ def entity_of(row: EntityRow) -> Entity:
     return Entity(
         id=row.id,
         key=row.key,
-        value=row.value,
+        value=json.loads(row.json),
         category=EntityCategory(row.category),
         origin=Origin(row.origin),
         confidence=row.confidence,

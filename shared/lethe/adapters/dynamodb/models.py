@@ -104,7 +104,8 @@ class EntityRow(Row):
     id = UnicodeAttribute()
     key = UnicodeAttribute()
     session_id = UnicodeAttribute(null=True)
-    value = JsonAttribute()
+    json = UnicodeAttribute()
+    """The value as canonical JSON, so that ``null`` is a value too: PynamoDB takes None for no value at all."""
     category = UnicodeAttribute()
     origin = UnicodeAttribute()
     confidence = FloatAttribute()
