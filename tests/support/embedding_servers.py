@@ -11,7 +11,8 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -156,6 +157,17 @@ class EmbeddingServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Every request within fails, as long as it is tried."""
+        with self.lock:
+            before, self._always = self._always, status(500)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._always = before
 
     def next_fault(self) -> Fault | None:
         with self.lock:
