@@ -13,7 +13,7 @@ from lethe.adapters.dynamodb import Database, TableNames, build_models, make_cli
 from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
 from lethe_local.moto_tables import MotoTables
 from tests.support.api import Api, ApiStack, TenantOnStack, running_stack
-from tests.support.stores import PATIENT, REGION, ROOT, Stores, fake_stores, new_tables, stores_over
+from tests.support.stores import PATIENT, REGION, ROOT, Stores, drop_tables, fake_stores, new_tables, stores_over
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -72,13 +72,16 @@ def _over(backend: str, request: pytest.FixtureRequest, shared: Shared, *, empty
         yield fake_stores()
         return
     client = shared.client(backend, request.getfixturevalue(backend))
-    if empty:
-        tables = new_tables(client)
-    else:
-        tables = shared.tables[backend] = shared.tables.get(backend) or new_tables(client)
+    # moto's queries walk over everything that a table holds, so it always gets new ones.
+    own = empty or backend == "moto"
+    tables = new_tables(client) if own else shared.tables.get(backend) or new_tables(client)
     database = Database(client, build_models(tables, REGION))
     yield stores_over(backend, database)
     database.end_threads()
+    if own:
+        drop_tables(client, tables)
+    else:
+        shared.tables[backend] = tables
 
 
 @pytest.fixture(params=["fake", "moto", pytest.param("dynoxide", marks=pytest.mark.dynoxide)])
@@ -91,6 +94,12 @@ def stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
 def empty_stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
     """As ``stores``, on tables of their own."""
     yield from _over(request.param, request, shared, empty=True)
+
+
+@pytest.fixture(params=["fake", pytest.param("dynoxide", marks=pytest.mark.dynoxide)])
+def big_stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
+    """As ``stores``, for tests with so much data that moto would take minutes."""
+    yield from _over(request.param, request, shared)
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from moto.dynamodb.models import DynamoDBBackend
 
 from lethe_local.exchange import Answer, Request
 from lethe_local.intrinsics import REGION
+from lethe_local.moto_transactions import leave_tables_uncopied, remember
 from lethe_local.server import HttpServer
 from lethe_local.state import write_private
 
@@ -45,6 +46,7 @@ class MotoTables:
         # An account of its own: moto's tables are global to the process.
         self._account = f"{secrets.randbelow(10**12):012}"
         self._stubber = BotocoreStubber()
+        leave_tables_uncopied()
         self._changed = False
         self._stopping = threading.Event()
         self._server = HttpServer(0)
@@ -115,7 +117,10 @@ class MotoTables:
             return Answer(400, (("content-type", "text/plain"),), b"this endpoint speaks DynamoDB only\n")
         with self._lock:
             prepared = AWSPreparedRequest(request.method, url, headers, request.body, False)
+            undo = remember(self._backend(), request.body) if target.endswith(".TransactWriteItems") else None
             answer = self._stubber.process_request(prepared)
+            if undo is not None and (answer is None or answer[0] != 200):
+                undo()
             if target.partition(".")[2].startswith(_WRITES):
                 self._changed = True
         if answer is None:

@@ -125,6 +125,12 @@ def new_tables(client: DynamoDBClient) -> TableNames:
     return TableNames(**names)
 
 
+def drop_tables(client: DynamoDBClient, tables: TableNames) -> None:
+    """Delete what ``new_tables`` made."""
+    for ours in _TABLES:
+        client.delete_table(TableName=getattr(tables, ours))
+
+
 def stores_over(backend: str, database: Database) -> Stores:
     """The ports over ``database``."""
     models = database.models

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lethe.adapters.dynamodb.database import Database, Transaction
-from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, WriteConflict, wait
+from lethe.adapters.dynamodb.failures import ConditionFailed, WriteConflict, wait
 from lethe.adapters.dynamodb.heads import raise_within
 from lethe.adapters.dynamodb.memory_items import item_bytes, memory_row
 from lethe.domain import keys
@@ -26,6 +26,12 @@ GROUP = 49
 
 GROUP_BYTES = 3_000_000
 """Of the 4 MB that one transaction may hold."""
+
+_AT_ONCE = 4
+"""Transactions at once: they all go to one partition, which takes 1,000 write units a second, some 150 memories."""
+
+_PATIENCE = 16
+"""Attempts of one transaction. A big import is throttled by the partition's limit; waiting is better than failing."""
 
 
 @dataclass(slots=True)
@@ -65,7 +71,9 @@ def _write(database: Database, space: Space, memories: list[Memory]) -> list[Out
     taken = database.get_many(database.models.content, [(partition, keys.content(m.content_hash)) for m in memories])
     known = Outcome({keys.split(item["sk"]["S"])[1]: item["memory_id"]["S"] for item in taken})
     fresh = [memory for memory in memories if memory.content_hash not in known.holders]
-    added = database.at_once(lambda group: _add_group(database, space, group, with_head=False), list(_groups(fresh)))
+    added = database.at_once(
+        lambda group: _add_group(database, space, group, with_head=False), list(_groups(fresh)), most=_AT_ONCE
+    )
     return [known, *added]
 
 
@@ -86,11 +94,13 @@ def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
 def _add_group(database: Database, space: Space, memories: list[Memory], with_head: bool) -> Outcome:
     outcome = Outcome(revision_raised=with_head)
     left = memories
-    for attempt in range(ATTEMPTS):
+    for attempt in range(_PATIENCE):
         if not left:
             return outcome
         try:
             database.transact(_transaction(database, space, left, outcome.revision_raised))
+        except Throttled:
+            wait(attempt, longest=1.5)
         except WriteConflict:
             # Somebody writes to the same head. Without it there is nothing to conflict about, and raises of the
             # revision, plain updates, queue up in the store instead of failing.

@@ -8,8 +8,9 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-import botocore.session
 from botocore.config import Config
+
+from lethe.adapters.aws_session import aws_session
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -45,9 +46,7 @@ def make_client(region: str, endpoint: str | None = None, timeouts: Timeouts | N
     )
     client = cast(
         "DynamoDBClient",
-        botocore.session.get_session().create_client(
-            "dynamodb", region_name=region, endpoint_url=endpoint, config=config
-        ),
+        aws_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint, config=config),
     )
     for operation in ("Query", "BatchGetItem"):
         client.meta.events.register(f"before-parse.dynamodb.{operation}", _parse_fast)

@@ -97,11 +97,11 @@ def _of_cancellation(error: ClientError) -> Exception:
     return LetheError("the store refused a transaction")
 
 
-def wait(attempt: int) -> None:
-    """Sleep before another attempt: full jitter, at most half a second (AWS Architecture Blog, "Exponential
+def wait(attempt: int, longest: float = _LONGEST_WAIT) -> None:
+    """Sleep before another attempt: full jitter, at most ``longest`` seconds (AWS Architecture Blog, "Exponential
     Backoff And Jitter", 2015). ``attempt`` counts from 0.
     """
-    time.sleep(random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)))
+    time.sleep(random.uniform(0, min(longest, _FIRST_WAIT * 2**attempt)))
 
 
 def with_retries(write: Callable[[], Result]) -> Result:

@@ -17,6 +17,7 @@ from lethe.adapters.dynamodb.deletion import delete_memories
 from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
 from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, raise_within
 from lethe.adapters.dynamodb.memory_items import WITHOUT_VECTOR, memory_of, memory_row
+from lethe.adapters.dynamodb.scanning import read_all
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
@@ -73,14 +74,8 @@ class DynamoMemories:
         return Page(tuple(found[:limit]), found[limit - 1].id if len(found) > limit else None)
 
     def all(self, space: Space) -> tuple[Memory, ...]:
-        """The first megabyte and a list of all ids at once; then the rest in key ranges of like size, at once.
-
-        The ids come from the ``HASH`` items, which are small: 1 MB lists some 5,000.
-        """
-        partition = keys.space_partition(space)
-        pages = self._database.pages(self._row, partition, keys.beginning_with(keys.MEMORIES))
-        items = [item for page in pages for item in page]
-        return tuple(memory_of(item) for item in items)
+        """See ``scanning``."""
+        return tuple(memory_of(item) for item in read_all(self._database, space))
 
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
         """One key range."""
