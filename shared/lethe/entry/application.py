@@ -18,7 +18,7 @@ from lethe.domain.identity import Caller, Space
 from lethe.entry.authorizer import caller_of
 from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event, HttpResponse, LambdaContext
-from lethe.entry.idempotency import REPLAYED_HEADER, Idempotency
+from lethe.entry.idempotency import REPLAYED_HEADER, Idempotency, with_user, without_user
 from lethe.entry.observability import Observer
 from lethe.entry.problems import invalid_input, problem_headers, problem_text
 from lethe.entry.routes import ROUTES, Route
@@ -110,9 +110,9 @@ class Application:
             call.caller,
             request,
             lambda: self._open_space(call.caller, call.user_id),
-            lambda: _stored(operation(call)),
+            lambda: _stored(operation(call), call.user_id),
         )
-        response = _response(stored.status, stored.body)
+        response = _response(stored.status, with_user(stored.body, call.user_id))
         if replayed:
             response["headers"][REPLAYED_HEADER] = "true"
         return response
@@ -196,8 +196,8 @@ def _if_match(headers: Mapping[str, str]) -> int | None:
     return int(match[1])
 
 
-def _stored(answer: Answer) -> StoredAnswer:
-    return StoredAnswer(answer.status, _body_text(answer))
+def _stored(answer: Answer, user_id: str | None) -> StoredAnswer:
+    return StoredAnswer(answer.status, without_user(_body_text(answer), user_id))
 
 
 def _body_text(answer: Answer) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
+from pydantic_core import to_json
+
 from lethe.domain.idempotency import Claim, StoredAnswer, digest
 from lethe.domain.identity import Caller, Space
 from lethe.errors import MalformedRequest
@@ -70,3 +72,21 @@ class Idempotency:
             raise
         self._records.store(open_space(), caller.tenant, key_digest, answer, self._clock.now())
         return answer
+
+
+_HIDDEN_USER: Final = '"user_id":@'
+"""No JSON text holds this: within a string the quotes would be escaped, outside of one the @ is no JSON."""
+
+
+def without_user(body: str, user_id: str | None) -> str:
+    """An answer as it may be stored: user ids are kept as keyed hashes only, and every repetition brings its own."""
+    return body if user_id is None else body.replace(_shown(user_id), _HIDDEN_USER)
+
+
+def with_user(body: str, user_id: str | None) -> str:
+    """Undoes ``without_user``; the user id of a repetition is that of the first request, or its digest would differ."""
+    return body if user_id is None else body.replace(_HIDDEN_USER, _shown(user_id))
+
+
+def _shown(user_id: str) -> str:
+    return '"user_id":' + to_json(user_id).decode()
