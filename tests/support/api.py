@@ -21,6 +21,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from lethe.domain.times import parse_rfc3339
 from lethe.entry.wiring import access_service
 from lethe.services.access import Access
+from lethe_local.backends import dynamodb_client
 from lethe_local.stack import LocalStack, StackOptions
 from tests.support.embedding_servers import EmbeddingServer
 
@@ -203,13 +204,13 @@ class TenantOnStack:
         self.name = name
         self.admin = self.api("admin")
 
-    def api(self, *permissions: str, users: Sequence[str] = ("*",)) -> Api:
+    def api(self, *permissions: str, users: Sequence[str] = ("*",), actor: str | None = None) -> Api:
         """A client with a new key."""
-        return Api(self._stack.wire, self.key(*permissions, users=users)[1])
+        return Api(self._stack.wire, self.key(*permissions, users=users, actor=actor)[1])
 
-    def key(self, *permissions: str, users: Sequence[str] = ("*",)) -> tuple[str, str]:
+    def key(self, *permissions: str, users: Sequence[str] = ("*",), actor: str | None = None) -> tuple[str, str]:
         """Id and text of a new key."""
-        key, text = self._stack.access.create_key(self.name, permissions, users)
+        key, text = self._stack.access.create_key(self.name, permissions, users, actor)
         return key.id, text
 
 
@@ -232,6 +233,14 @@ class ApiStack:
 
     def now(self) -> datetime:
         return self.local.clock.now()
+
+    def everything_stored(self) -> Iterator[dict[str, Any]]:
+        """Every item of every table, as DynamoDB holds it."""
+        client = dynamodb_client(self.local.environment["LETHE_DYNAMODB_ENDPOINT"])
+        for name in client.list_tables()["TableNames"]:
+            for page in client.get_paginator("scan").paginate(TableName=name):
+                yield from page["Items"]
+        client.close()
 
 
 @contextmanager
