@@ -120,7 +120,8 @@ class _Append:
         """
         message = self._models.message
         head_key = keys.session(self._session_id)
-        pointers = {keys.client_message(self._session_id, n.client_id): n.client_id for n in group if n.client_id}
+        client_ids = [new.client_id for new in group if new.client_id is not None]
+        pointers = {keys.client_message(self._session_id, client_id): client_id for client_id in client_ids}
         first = None if tried is None else tried.fresh[0][0]
         wanted = [head_key, *pointers, *([] if first is None else [keys.message(self._session_id, first.sequence)])]
         alive = {str(item["sk"]["S"]): item for item in self._read(wanted)}

@@ -18,7 +18,6 @@ from lethe.adapters.dynamodb.session_items import message_of, session_of, summar
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.session import Message, Session, SessionSummary
-from lethe.domain.times import epoch_seconds
 from lethe.errors import NotFound, Throttled
 from lethe.ports import AppendResult, NewMessage, Page
 
@@ -97,7 +96,7 @@ class DynamoSessions:
         """One conditional update that keeps the first end."""
         row = self._models.session
         actions = [row.ended_at.set(row.ended_at | now), row.updated_at.set(now)]
-        condition = row.pk.exists() & (row.ttl > epoch_seconds(now))
+        condition = row.pk.exists() & (row.ttl > int(now.timestamp()))
         target = row(keys.space_partition(space), keys.session(session_id))
         try:
             return session_of(with_retries(lambda: self._database.update(target, actions, condition)))
