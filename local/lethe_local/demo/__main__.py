@@ -65,4 +65,8 @@ def _verdict(screen: Screen) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+    except KeyboardInterrupt:
+        status = 130  # 128 + SIGINT, as shells report it
+    sys.exit(status)
