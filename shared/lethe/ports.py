@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, Literal, Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
 from lethe.domain.access import ApiKey, Tenant
 from lethe.domain.embedding import EmbeddingModel
@@ -25,6 +22,10 @@ from lethe.domain.identity import Space
 from lethe.domain.memory import Memory, MemoryFilter
 from lethe.domain.search import Candidate, SearchQuery
 from lethe.domain.session import Message, Session, SessionSummary
+
+if TYPE_CHECKING:  # a function that sees no vector does without numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 Item = TypeVar("Item")
 

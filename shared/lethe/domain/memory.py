@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.domain.times import to_rfc3339
 
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:  # a function that sees no vector does without numpy
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
 """One-dimensional, of unit length."""
 
 

@@ -1,20 +1,13 @@
-"""The composition root: settings in, applications out. Adapters are imported where they are built, so that a
-function loads only what it uses.
+"""The composition root: settings in, applications out. Everything is imported where it is built, so that a cold
+start loads only what its function uses: the authorizer does without the routes, their models and numpy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, cast
 
-from lethe.domain.policy import DEFAULT_POLICY
-from lethe.entry.application import Application
-from lethe.entry.authorizer import Authorizer
-from lethe.entry.cursor import Cursors
-from lethe.entry.idempotency import Idempotency
-from lethe.entry.observability import PowertoolsObserver
 from lethe.entry.settings import (
     AccessSettings,
     AuthorizeSettings,
@@ -23,15 +16,19 @@ from lethe.entry.settings import (
     Settings,
     WriteSettings,
 )
-from lethe.ports import AccessStore, Clock, Embedder, Entities, Memories, Sessions, SubjectHeads
-from lethe.services.access import Access, authenticate
-from lethe.services.spaces import Spaces
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_secretsmanager.client import SecretsManagerClient
 
     from lethe.adapters.dynamodb.database import Database
+    from lethe.entry.application import Application
+    from lethe.entry.authorizer import Authorizer
+    from lethe.entry.cursor import Cursors
+    from lethe.entry.idempotency import Idempotency
+    from lethe.ports import AccessStore, Clock, Embedder, Entities, Memories, Sessions, SubjectHeads
+    from lethe.services.access import Access
+    from lethe.services.spaces import Spaces
 
 _THREADS = 8
 _MEGABYTE = 1024 * 1024
@@ -39,6 +36,9 @@ _MEGABYTE = 1024 * 1024
 
 def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) -> Authorizer:
     """The function ``authorize``. ``clock`` is taken for likeness with the others; nothing here tells the time."""
+    from lethe.entry.authorizer import Authorizer
+    from lethe.services.access import authenticate
+
     settings = AuthorizeSettings.from_environment(environment)
     store = _access_store(settings, settings.access_table)
     return Authorizer(lambda presented: authenticate(store, presented))
@@ -46,6 +46,9 @@ def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) 
 
 def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
     """The function ``write``."""
+    from lethe.domain.policy import DEFAULT_POLICY
+    from lethe.entry.application import Application
+    from lethe.entry.observability import PowertoolsObserver
     from lethe.entry.operations.entities import EntityWrites
     from lethe.entry.operations.memories import MemoryWrites
     from lethe.entry.operations.sessions import SessionWrites
@@ -72,6 +75,9 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
     """The function ``recall``."""
     from lethe.adapters.cached_entities import CachedEntities
     from lethe.adapters.scan_index import ScanIndex
+    from lethe.domain.policy import DEFAULT_POLICY
+    from lethe.entry.application import Application
+    from lethe.entry.observability import PowertoolsObserver
     from lethe.entry.operations.entities import EntityReads
     from lethe.entry.operations.memories import MemoryReads
     from lethe.entry.operations.recall import RecallReads, ServiceReads
@@ -109,6 +115,7 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
 def access_service(environment: Mapping[str, str]) -> Access:
     """Tenants and keys, for the command line and the laptop."""
     from lethe.adapters.system import SystemClock, UlidIds
+    from lethe.services.access import Access
 
     settings = AccessSettings.from_environment(environment)
     clock = SystemClock()
@@ -120,6 +127,8 @@ class _Parts:
     """Adapters of one function, each built when it is first asked for."""
 
     def __init__(self, settings: DataSettings, clock: Clock | None) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         from lethe.adapters.system import SystemClock, UlidIds
 
         self._settings = settings
@@ -147,6 +156,8 @@ class _Parts:
 
     @cached_property
     def spaces(self) -> Spaces:
+        from lethe.services.spaces import Spaces
+
         return Spaces(self.heads, self.master_key)
 
     @cached_property
@@ -183,11 +194,14 @@ class _Parts:
     @cached_property
     def idempotency(self) -> Idempotency:
         from lethe.adapters.dynamodb.idempotency import DynamoIdempotencyRecords
+        from lethe.entry.idempotency import Idempotency
 
         return Idempotency(DynamoIdempotencyRecords(self._database), self.master_key, self.clock)
 
     @cached_property
     def cursors(self) -> Cursors:
+        from lethe.entry.cursor import Cursors
+
         return Cursors(self.master_key)
 
 
@@ -238,13 +252,14 @@ def _master_key(region: str, secret_arn: str | None, given: str | None) -> bytes
 @cache
 def _secret(region: str, arn: str) -> str:
     """A secret's text, read once a container."""
-    import botocore.session
     from botocore.config import Config
 
     from lethe.adapters.aws_logging import quiet_botocore
+    from lethe.adapters.aws_session import aws_session
 
     quiet_botocore()
     config = Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 3})
-    session = botocore.session.get_session()
-    client = cast("SecretsManagerClient", session.create_client("secretsmanager", region_name=region, config=config))
+    client = cast(
+        "SecretsManagerClient", aws_session().create_client("secretsmanager", region_name=region, config=config)
+    )
     return client.get_secret_value(SecretId=arn)["SecretString"]

@@ -26,19 +26,19 @@ AnyJson = TypeVar("AnyJson")
 class Body(BaseModel):
     """A request body: unknown fields are refused, types are not coerced."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 class Query(BaseModel):
     """A query string: unknown parameters are refused; values arrive as text."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
 
 class Out(BaseModel):
     """An answer."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
 
 def refused(message: str) -> PydanticCustomError:
