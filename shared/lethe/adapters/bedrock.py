@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from urllib3.exceptions import HTTPError
 
 from lethe.adapters.aws_logging import quiet_botocore
+from lethe.adapters.aws_session import aws_session
 from lethe.adapters.embedding_support import (
     Deadline,
     Failure,
@@ -251,7 +252,7 @@ class BedrockEmbedder:
         with self._lock:
             if self._runtime is None:
                 quiet_botocore()
-                session = self._session or botocore.session.get_session()
+                session = self._session or aws_session()
                 settings = self._settings
                 config = Config(
                     connect_timeout=settings.connect_seconds,
