@@ -21,10 +21,13 @@ LOCK := $(LOCK_BUT_UNSAFE) --allow-unsafe
 
 sam: $(SAM_VENV)/.installed
 
+# The lock is the whole closure, so nothing is resolved: pip would take a package with extras for another than the same
+# one without and miss its pin. `pip check` says whether anything is absent.
 $(SAM_VENV)/.installed: make/sam-requirements.txt
 	$(SAM_PYTHON) -m venv $(SAM_VENV)
-	$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
 		--requirement make/sam-requirements.txt
+	$(SAM_VENV)/bin/python -m pip check
 	touch $@
 
 sam-validate: sam
