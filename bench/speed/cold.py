@@ -25,6 +25,7 @@ FLOOR = "boto3"
 _CHILD = Path(__file__).with_name("cold_child.py")
 _STUB_DIMENSIONS = 896
 _SECONDS = 120
+_ON_LAMBDA = {"AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand"}
 
 
 class Settings(TypedDict):
@@ -83,7 +84,7 @@ def prepared(tables: Tables, folder: Path) -> Iterator[list[Kind]]:
 
         def kind(name: str, what: str, made: Event, stub: int, **environment: str) -> Kind:
             settings = Settings(
-                environment=(tables.environment("recall") if what == FLOOR else tables.environment(what)) | environment,
+                environment=tables.environment("recall" if what == FLOOR else what) | _ON_LAMBDA | environment,
                 folders=[str(ROOT / "functions" / what), str(ROOT / "shared")],
                 table=table,
                 event=made,

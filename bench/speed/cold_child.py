@@ -1,8 +1,8 @@
 """One cold start, in a process of its own that has imported nothing before the clock starts.
 
 Arguments: what to start (``boto3`` or a function's folder), and a JSON file with its settings (``cold.Settings``).
-Writes one line of JSON to standard error: seconds on the clock and on the processor until the modules are imported,
-the client or function is built, and the first answer is there.
+Writes one line of JSON to standard error: seconds on the clock and on the processor until the client or
+function is built and until the first answer is there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ def _boto3(path: str, mark: Mark) -> int:
     """The floor: what any Lambda in Python pays that reads one item through boto3."""
     import boto3
 
-    mark("imported")
     settings = _read(path)
     region, endpoint = settings["environment"]["AWS_REGION"], settings["environment"]["LETHE_DYNAMODB_ENDPOINT"]
     client = boto3.client("dynamodb", endpoint_url=endpoint, region_name=region)
@@ -62,17 +61,15 @@ def _boto3(path: str, mark: Mark) -> int:
 
 
 def _function(path: str, mark: Mark) -> int:
-    """A function as Lambda starts it."""
+    """A function as Lambda starts it: the handler's module builds the function when it is imported."""
     settings = _read(path)
     sys.path[:0] = settings["folders"]
-    import app  # type: ignore[import-not-found]  # of the function's folder, which is on the path now
-
-    mark("imported")
     if settings["stub_dimensions"]:
         _use_stub(settings["stub_dimensions"])
-    handler = app.build(os.environ)
+    import app  # type: ignore[import-not-found]  # of the function's folder, which is on the path now
+
     mark("built")
-    answer = handler(settings["event"], _Context())
+    answer = app.lambda_handler(settings["event"], _Context())
     mark("answered")
     return int(answer["statusCode"] if "statusCode" in answer else 200 if answer["context"]["authenticated"] else 401)
 

@@ -103,7 +103,6 @@ class Results:
         rows = [
             (
                 s.name,
-                f"{s.p50('imported'):.0f}",
                 f"{s.p50('built'):.0f}",
                 f"{s.p50():.0f}",
                 f"{s.p50() / floor.p50():.2f}",
@@ -112,7 +111,7 @@ class Results:
             )
             for s in self.starts
         ]
-        columns = ("start", "imported ms", "built", "first answer", "× boto3", "processor ms", "× boto3 (processor)")
+        columns = ("start", "built ms", "first answer", "× boto3", "processor ms", "× boto3 (processor)")
         return Table("Cold start", columns, rows, f"Medians of {len(floor.clock['answered'])} fresh processes each.")
 
     def _mem0(self) -> Table:

@@ -1,14 +1,24 @@
-"""The handler of a function: built during Lambda's init phase, or at the first call anywhere else."""
+"""The handler of a function: built during Lambda's init phase, or at the first call anywhere else.
+
+On Lambda this module is imported first, and the garbage collector rests until the function is built: what an init
+phase allocates stays for the container's life, and looking through it again and again is a tenth of a cold start.
+Afterwards it is frozen, so that later collections leave it alone.
+"""
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from lethe.entry.events import Event, LambdaContext
 
 Response = TypeVar("Response")
+
+_ON_LAMBDA: Final = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
+if _ON_LAMBDA:
+    gc.disable()
 
 
 class LambdaHandler(Generic[Response]):
@@ -17,8 +27,10 @@ class LambdaHandler(Generic[Response]):
     def __init__(self, build: Callable[[Mapping[str, str]], Callable[[Event, LambdaContext], Response]]) -> None:
         self._build = build
         self._application: Callable[[Event, LambdaContext], Response] | None = None
-        if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:
+        if _ON_LAMBDA:
             self._application = build(os.environ)
+            gc.freeze()
+            gc.enable()
 
     def __call__(self, event: Event, context: LambdaContext) -> Response:
         """Answer one event."""
