@@ -22,6 +22,7 @@ from moto.dynamodb.models import DynamoDBBackend
 
 from lethe_local.exchange import Answer, Request
 from lethe_local.intrinsics import REGION
+from lethe_local.moto_repeats import Repeats
 from lethe_local.moto_transactions import leave_tables_uncopied, remember
 from lethe_local.server import HttpServer
 from lethe_local.state import write_private
@@ -46,6 +47,7 @@ class MotoTables:
         # An account of its own: moto's tables are global to the process.
         self._account = f"{secrets.randbelow(10**12):012}"
         self._stubber = BotocoreStubber()
+        self._repeats = Repeats()
         leave_tables_uncopied()
         self._changed = False
         self._stopping = threading.Event()
@@ -104,25 +106,34 @@ class MotoTables:
 
     def _respond(self, request: Request) -> Answer:
         target = request.header("x-amz-target") or ""
+        if not target.startswith("DynamoDB"):
+            return Answer(400, (("content-type", "text/plain"),), b"this endpoint speaks DynamoDB only\n")
+        operation = target.partition(".")[2]
+        with self._lock:
+            self._changed = self._changed or operation.startswith(_WRITES)
+            if operation == "TransactWriteItems":
+                return self._repeats.answer(request.body, lambda: self._transact(request, target))
+            return self._call(request, target)
+
+    def _transact(self, request: Request, target: str) -> Answer:
+        undo = remember(self._backend(), request.body)
+        answer = self._call(request, target)
+        if answer.status != 200:
+            undo()
+        return answer
+
+    def _call(self, request: Request, target: str) -> Answer:
         service = "streams.dynamodb" if target.startswith("DynamoDBStreams") else "dynamodb"
-        url = f"https://{service}.{REGION}.amazonaws.com/"
+        host = f"{service}.{REGION}.amazonaws.com"
         headers = HTTPHeaders()
         for name, value in request.headers:
             # Without a signature moto takes the region from the address: one region, whatever the caller's is.
             if name not in ("host", "authorization"):
                 headers[name] = value
-        headers["host"] = f"{service}.{REGION}.amazonaws.com"
+        headers["host"] = host
         headers["x-moto-account-id"] = self._account
-        if not target.startswith("DynamoDB"):
-            return Answer(400, (("content-type", "text/plain"),), b"this endpoint speaks DynamoDB only\n")
-        with self._lock:
-            prepared = AWSPreparedRequest(request.method, url, headers, request.body, False)
-            undo = remember(self._backend(), request.body) if target.endswith(".TransactWriteItems") else None
-            answer = self._stubber.process_request(prepared)
-            if undo is not None and (answer is None or answer[0] != 200):
-                undo()
-            if target.partition(".")[2].startswith(_WRITES):
-                self._changed = True
+        prepared = AWSPreparedRequest(request.method, f"https://{host}/", headers, request.body, False)
+        answer = self._stubber.process_request(prepared)
         if answer is None:
             raise RuntimeError("moto did not take the request")
         status, given, body = answer
