@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pynamodb.expressions.condition import Condition
 
 from lethe.adapters.dynamodb.database import Database, Transaction
-from lethe.adapters.dynamodb.failures import ConditionFailed, Item, WriteConflict, wait
+from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, Item, WriteConflict, wait
 from lethe.adapters.dynamodb.models import Row
 from lethe.adapters.dynamodb.session_items import message_of, message_row, session_of, session_row
 from lethe.domain import keys
@@ -23,9 +23,6 @@ from lethe.ports import AppendResult, NewMessage
 MAXIMUM_ITEM_BYTES = 300_000
 _GROUP_ITEMS, _GROUP_BYTES = 90, 3_000_000
 """Of the 100 items and the 4 MB that one transaction may hold."""
-
-_ATTEMPTS = 40
-"""More than elsewhere: many devices may append to one session, and only one of them gets through at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ class _Append:
     def add(self, group: Sequence[NewMessage]) -> _Plan:
         """Read, write, and again while other appends come between."""
         tried: _Plan | None = None
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             seen, landed = self._look(group, tried)
             if tried is not None and landed:
                 return tried
@@ -109,7 +106,7 @@ class _Append:
             try:
                 self._database.transact(self._transaction(plan, seen.head))
             except (WriteConflict, ConditionFailed):
-                wait(min(attempt, 4))
+                wait(attempt)
             else:
                 return plan
         raise Throttled("too many writes at once to the same session")

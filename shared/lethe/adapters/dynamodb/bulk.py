@@ -55,10 +55,9 @@ def add_all(database: Database, space: Space, memories: Sequence[Memory]) -> tup
 
 
 def _result(memory: Memory, first: dict[str, Memory], holders: dict[str, str]) -> Stored:
-    holder = holders.get(memory.content_hash)
-    if holder is None and first[memory.content_hash] is not memory:
-        holder = first[memory.content_hash].id
-    return Stored(memory, holder)
+    holder = holders.get(memory.content_hash, first[memory.content_hash].id)
+    # Our own id: stored now, or by an earlier attempt that was cut short.
+    return Stored(memory, None if holder == memory.id else holder)
 
 
 def _write(database: Database, space: Space, memories: list[Memory]) -> list[Outcome]:
@@ -69,7 +68,8 @@ def _write(database: Database, space: Space, memories: list[Memory]) -> list[Out
         return [_add_group(database, space, groups[0], with_head=True)]
     partition = keys.space_partition(space)
     taken = database.get_many(database.models.content, [(partition, keys.content(m.content_hash)) for m in memories])
-    known = Outcome({keys.split(item["sk"]["S"])[1]: item["memory_id"]["S"] for item in taken})
+    known = Outcome({keys.split(item["sk"]["S"])[1]: item["memory_id"]["S"] for item in taken}, revision_raised=False)
+    known.stored = sum(known.holders.get(memory.content_hash) == memory.id for memory in memories)
     fresh = [memory for memory in memories if memory.content_hash not in known.holders]
     added = database.at_once(
         lambda group: _add_group(database, space, group, with_head=False), list(_groups(fresh)), most=_AT_ONCE

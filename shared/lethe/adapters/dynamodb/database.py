@@ -6,13 +6,14 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
-from lethe.adapters.dynamodb.failures import ATTEMPTS, Item, translated, wait
+from lethe.adapters.dynamodb.failures import ATTEMPTS, Item, WriteConflict, translated, wait
 from lethe.adapters.dynamodb.models import AnyRow, Models, Row, table_of
 from lethe.domain.keys import KeyRange
 from lethe.errors import Throttled
@@ -37,6 +38,8 @@ class Transaction:
     """Writes that happen all or not at all; at most 100, one an item, 4 MB together."""
 
     requests: list[Request] = field(default_factory=list)
+    token: str = field(default_factory=lambda: str(uuid.uuid4()))
+    """By which the store knows a repetition, for ten minutes, and does not write twice."""
 
     def put(self, row: Row, condition: Condition | None = None) -> None:
         """Write ``row``; a failed condition tells what stands there."""
@@ -118,14 +121,11 @@ class Database:
             return bool(self._client.delete_item(ReturnValues="ALL_OLD", **kwargs).get("Attributes"))
 
     def transact(self, transaction: Transaction) -> None:
-        """Write all or nothing. Raises ConditionFailed with an entry an operation, or WriteConflict.
-
-        All attempts of botocore carry one token, so an answer that got lost does not write twice.
-        """
+        """Write all or nothing. Raises ConditionFailed with an entry an operation, or WriteConflict."""
         with translated():
             self._client.transact_write_items(
                 TransactItems=transaction.requests,  # type: ignore[arg-type]  # made by the models above
-                ClientRequestToken=str(uuid.uuid4()),
+                ClientRequestToken=transaction.token,
             )
 
     def query(
@@ -240,11 +240,11 @@ class Database:
     def _write_batch(self, table: str, requests: Sequence[Request]) -> None:
         left: object = requests
         for attempt in range(ATTEMPTS):
-            with translated():
+            with suppress(WriteConflict), translated():
                 answer = self._client.batch_write_item(RequestItems={table: left})  # type: ignore[dict-item]  # built here
-            left = answer.get("UnprocessedItems", {}).get(table)
-            if not left:
-                return
+                left = answer.get("UnprocessedItems", {}).get(table)
+                if not left:
+                    return
             wait(attempt)
         raise Throttled("the store takes no more requests now")
 

@@ -44,8 +44,8 @@ class DynamoEntities:
                 self._replace(space, stored, current)
             except ConditionFailed as failed:
                 current = self._standing(failed)
-                if current == stored:
-                    return stored  # an earlier attempt did it, and only its answer was lost
+                if current is not None and current.id == entity.id:
+                    return current  # an earlier attempt made it under this new id, and only its answer was lost
                 if attempt:
                     wait(attempt)
             else:

@@ -17,29 +17,26 @@ Result = TypeVar("Result")
 Item: TypeAlias = "dict[str, dict[str, Any]]"
 """An item as DynamoDB writes it: attribute name to a type letter and its value."""
 
-ATTEMPTS = 10
-"""How often a write that met another one is tried before the caller hears of it."""
+ATTEMPTS = 40
+"""How often a write that met another one is tried before the caller hears of it: some four seconds in all, through
+which eight writers that each want the same item get (``tests/contract/test_storage_races.py``).
+"""
 
-_FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5
+_FIRST_WAIT, _LONGEST_WAIT = 0.01, 0.2
 
 _THROTTLED = frozenset(
     (
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "ThrottlingException",
-        "ThrottlingError",
-        "ThrottledException",
-        "TooManyRequestsException",
-        "LimitExceededException",
-        "BandwidthLimitExceeded",
-        "SlowDown",
-        "Throttling",
+        "ThrottlingError",  # the last two are reasons of a cancelled transaction
+        "ProvisionedThroughputExceeded",
     )
 )
 _CONFLICTS = frozenset(("TransactionConflict", "TransactionConflictException", "TransactionInProgressException"))
 _CONDITION = frozenset(("ConditionalCheckFailed", "ConditionalCheckFailedException"))
 # A refused request of ours is a defect; everything else that is no answer means that the store cannot be used now.
-_OUR_FAULT = frozenset(("ValidationException", "SerializationException", "ItemCollectionSizeLimitExceededException"))
+_OUR_FAULT = frozenset(("ValidationException", "ValidationError", "SerializationException"))
 
 
 class WriteConflict(Exception):
@@ -60,41 +57,38 @@ class ConditionFailed(Exception):
 def translated() -> Iterator[None]:
     """Raises Throttled, Unavailable, WriteConflict or ConditionFailed in place of botocore's exceptions.
 
-    No text of the vendor is passed on: it may quote what was sent.
+    No text of the vendor is passed on, since it may quote what was sent; its error code stands in the note.
     """
     try:
         yield
     except ClientError as error:
         raise _of_answer(error) from error
     except (BotoCoreError, HTTPClientError) as error:
-        raise Unavailable("the store does not answer") from error
+        raise _noted(Unavailable("the store does not answer"), type(error).__name__) from error
 
 
 def _of_answer(error: ClientError) -> Exception:
-    code = error.response.get("Error", {}).get("Code", "")
-    if code == "TransactionCanceledException":
-        return _of_cancellation(error)
-    if code in _CONDITION:
-        return ConditionFailed([cast("dict[str, Any]", error.response).get("Item", {})])
-    if code in _CONFLICTS:
-        return WriteConflict()
-    if code in _THROTTLED:
-        return Throttled("the store takes no more requests now")
-    if code in _OUR_FAULT:
-        return LetheError(f"the store refused a request: {code}")
-    return Unavailable("the store cannot be used")
-
-
-def _of_cancellation(error: ClientError) -> Exception:
-    reasons = cast("list[dict[str, Any]]", error.response.get("CancellationReasons", []))
-    codes = {reason.get("Code") for reason in reasons}
+    response = cast("dict[str, Any]", error.response)
+    code = str(response.get("Error", {}).get("Code", ""))
+    reasons = cast("list[dict[str, Any]]", response.get("CancellationReasons", []))
+    codes = {code, *(str(reason.get("Code")) for reason in reasons)}
     if codes & _CONDITION:
-        return ConditionFailed([r.get("Item", {}) if r.get("Code") in _CONDITION else None for r in reasons])
+        found = [reason.get("Item", {}) if reason.get("Code") in _CONDITION else None for reason in reasons]
+        return ConditionFailed(found or [response.get("Item", {})])
     if codes & _CONFLICTS:
         return WriteConflict()
-    if codes & _THROTTLED or "ThrottlingError" in codes or "ProvisionedThroughputExceeded" in codes:
+    return _noted(_refusal(codes), ", ".join(sorted(codes - {"None", ""})))
+
+
+def _refusal(codes: set[str]) -> LetheError:
+    if codes & _THROTTLED:
         return Throttled("the store takes no more requests now")
-    return LetheError("the store refused a transaction")
+    return LetheError() if codes & _OUR_FAULT else Unavailable("the store cannot be used")
+
+
+def _noted(error: LetheError, code: str) -> LetheError:
+    error.add_note(f"DynamoDB: {code}")
+    return error
 
 
 def wait(attempt: int, longest: float = _LONGEST_WAIT) -> None:

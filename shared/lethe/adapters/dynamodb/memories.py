@@ -108,7 +108,7 @@ class DynamoMemories:
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
-            raise _why_not_updated(failed, seen) from failed
+            raise _why_not_updated(failed) from failed
         return newest
 
     def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
@@ -120,7 +120,7 @@ class DynamoMemories:
         return self._database.count(self._pointer, keys.space_partition(space), keys.beginning_with(keys.HASHES))
 
 
-def _why_not_updated(failed: ConditionFailed, seen: Memory) -> LetheError:
+def _why_not_updated(failed: ConditionFailed) -> LetheError:
     newest, _, *hashes, head = failed.found
     if head is not None:
         return Erased("the subject was erased since the request began")

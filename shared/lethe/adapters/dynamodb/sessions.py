@@ -13,7 +13,7 @@ from itertools import islice
 
 from lethe.adapters.dynamodb.appending import append
 from lethe.adapters.dynamodb.database import Database
-from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, wait, with_retries
+from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, WriteConflict, wait, with_retries
 from lethe.adapters.dynamodb.session_items import message_of, session_of, summary_of
 from lethe.domain import keys
 from lethe.domain.identity import Space
@@ -125,7 +125,7 @@ class DynamoSessions:
             try:
                 unchanged = (row.messages == head.messages) & (row.created_at == head.created_at)
                 self._database.delete(head, unchanged)
-            except ConditionFailed:
+            except (ConditionFailed, WriteConflict):
                 wait(attempt)
             else:
                 return deleted + 1
