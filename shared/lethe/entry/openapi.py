@@ -185,7 +185,7 @@ def _responses(route: Route) -> Node:
 
 
 def _possible_problems(route: Route) -> list[int]:
-    statuses = [400, 401, 403, 404, 422, 429, 503]
+    statuses = [400, 401, 403, 404, 422, 429, 431, 503]
     if route.body is not None:
         statuses += [413, 415]
     if route.function == "write":
@@ -212,5 +212,6 @@ _DESCRIPTIONS: Final = {
     415: "The body is not declared as JSON",
     422: "Understood and refused; errors names each field",
     429: "Too many requests; Retry-After says when to try again",
+    431: "Request line and headers are over 10,240 bytes together",
     503: "A part of the service does not answer; Retry-After says when to try again",
 }
