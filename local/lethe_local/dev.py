@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import cast, get_args
 
 import urllib3
+from botocore.exceptions import BotoCoreError
 
 from lethe.entry.wiring import access_service
 from lethe_local.backends import Choice
@@ -106,16 +107,22 @@ def _started(options: DevOptions, screen: Screen) -> Iterator[LocalStack]:
     )
     try:
         stack = LocalStack.start(wanted)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        raise _CannotStart(f"port {options.port} is taken; choose another one with PORT=") from error
-    except AlreadyRunning as error:
-        raise _CannotStart(f"{error}: {options.state_dir}; stop it first") from error
-    except (TemplateError, StateUnreadable, RuntimeError) as error:
-        raise _CannotStart(str(error)) from error
+    except _USERS_TO_MEND as error:
+        raise _CannotStart(_in_words(error, options)) from error
     with stack:
         yield stack
+
+
+# Settings, the template, what is installed, what runs already: words are enough. Anything else is a fault of ours.
+_USERS_TO_MEND = (AlreadyRunning, TemplateError, StateUnreadable, OSError, RuntimeError, ValueError, BotoCoreError)
+
+
+def _in_words(error: Exception, options: DevOptions) -> str:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return f"port {options.port} is taken; choose another one with PORT="
+    if isinstance(error, AlreadyRunning):
+        return f"{error}: {options.state_dir}; stop it first"
+    return str(error)
 
 
 def _wait_for_health(url: str) -> None:

@@ -115,7 +115,7 @@ def query_parameters(query: str) -> dict[str, str]:
     Raises ValueError when they are not percent-encoded UTF-8.
     """
     joined: dict[str, str] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1000):
+    for name, value in parse_qsl(query, keep_blank_values=True, errors="strict"):
         joined[name] = f"{joined[name]},{value}" if name in joined else value
     return joined
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import logging
@@ -25,8 +26,8 @@ class Screen:
         self._lock = threading.Lock()
 
     def line(self, text: str = "") -> None:
-        """Write one line and show it at once."""
-        with self._lock:
+        """Write one line and show it at once; once nobody reads any more, nothing."""
+        with self._lock, contextlib.suppress(BrokenPipeError):
             self._stream.write(f"{text}\n")
             self._stream.flush()
 

@@ -201,6 +201,8 @@ def test_a_second_one_on_the_same_state_is_refused(tmp_path: Path, embeddings: E
         ({"PORT": "many"}, "PORT"),
         ({"PORT": "70000"}, "PORT"),
         ({"PORT": "0", "LETHE_LOCAL_TABLES": "sqlite"}, "LETHE_LOCAL_TABLES"),
+        ({"PORT": "0", "LETHE_LOCAL_TABLES": "moto", "LETHE_CACHE_MEGABYTES": "many"}, "LETHE_CACHE_MEGABYTES"),
+        ({"PORT": "0", "LETHE_DYNOXIDE": "/nowhere"}, "LETHE_DYNOXIDE"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(
