@@ -18,7 +18,7 @@ demo: $(VENV)/.laptop ## set everything up and watch an agent's memory work on a
 	@$(RUN) -m lethe_local.demo
 
 dev: $(VENV)/.laptop ## serve the API on localhost (PORT=8700; FRESH=1 starts empty)
-	@exec $(RUN) -m lethe_local.dev
+	@exec env $(RUN) -m lethe_local.dev
 
 test: $(VENV)/.development ## all tests; PYTEST= takes more arguments
 	$(BIN)/python -m pytest $(PYTEST)
