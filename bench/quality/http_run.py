@@ -28,7 +28,7 @@ from lethe.entry.wiring import access_service
 from lethe_local.stack import LocalStack, StackOptions
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ITEMS = 200
+_ITEMS = 50
 _LISTED = 10
 
 

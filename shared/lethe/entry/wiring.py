@@ -58,7 +58,7 @@ def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> A
     from lethe.services.sessions import SessionDesk
 
     parts = _Parts(WriteSettings.from_environment(environment), clock)
-    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids)
+    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids, parts.threads)
     sessions = SessionDesk(
         parts.sessions, parts.entities, parts.memories, remember, DEFAULT_POLICY, parts.clock, parts.ids, parts.threads
     )
@@ -96,7 +96,7 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
     recall = Recall(
         parts.spaces, index, parts.sessions, entities, parts.embedder, DEFAULT_POLICY, parts.clock, parts.threads
     )
-    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids)
+    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids, parts.threads)
     sessions = SessionDesk(
         parts.sessions, parts.entities, parts.memories, remember, DEFAULT_POLICY, parts.clock, parts.ids, parts.threads
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -17,6 +18,8 @@ from lethe.domain.relevance.documents import embedding_text
 from lethe.domain.session import Message
 from lethe.domain.text import language
 from lethe.ports import Clock, Embedder, Ids, Memories
+
+OpenSpace = Callable[[], Space]
 
 STORED, DUPLICATE, DROPPED = "stored", "duplicate", "dropped"
 
@@ -86,22 +89,26 @@ _DROPPED_DETAIL = {
 
 
 class Remember:
-    """Stores statements: embed, guard against exact duplicates, write, say what became of each."""
+    """Stores statements: embed, guard against exact duplicates, write, say what became of each.
 
-    def __init__(self, memories: Memories, embedder: Embedder, clock: Clock, new_ids: Ids) -> None:
+    Where to write is given as a call that opens the space: embedding runs beside it.
+    """
+
+    def __init__(self, memories: Memories, embedder: Embedder, clock: Clock, new_ids: Ids, executor: Executor) -> None:
         self._memories = memories
         self._embedder = embedder
         self._clock = clock
         self._ids = new_ids
+        self._executor = executor
 
-    def statements(self, space: Space, actor: str, statements: Sequence[Statement]) -> Remembered:
+    def statements(self, open_space: OpenSpace, actor: str, statements: Sequence[Statement]) -> Remembered:
         """Store each statement as it is; one outcome each, in order."""
-        outcomes = self._store(space, actor, statements)
+        outcomes = self._store(open_space, actor, statements)
         return Remembered(outcomes, _notice(outcomes))
 
     def messages(
         self,
-        space: Space,
+        open_space: OpenSpace,
         actor: str,
         messages: Sequence[Message],
         before: Message | None,
@@ -114,16 +121,19 @@ class Remember:
         """
         fates = propose(messages, before)
         statements = [_statement(fate, session_id, defaults) for fate in fates if isinstance(fate, Proposal)]
-        stored = iter(self._store(space, actor, statements))
+        stored = iter(self._store(open_space, actor, statements))
         outcomes = tuple(_dropped(fate) if isinstance(fate, Dropped) else next(stored) for fate in fates)
         return Remembered(outcomes, _notice(outcomes) if outcomes else notice((), _language_of(messages)))
 
-    def _store(self, space: Space, actor: str, statements: Sequence[Statement]) -> tuple[Outcome, ...]:
+    def _store(self, open_space: OpenSpace, actor: str, statements: Sequence[Statement]) -> tuple[Outcome, ...]:
         if not statements:
+            open_space()  # whoever may not write hears of it, even with nothing to write
             return ()
         now = self._clock.now()
         texts = [embedding_text(s.speaker or "", s.occurred_at or now, s.text, s.context or "") for s in statements]
-        vectors = self._embedder.embed(texts, "memory")
+        embedding = self._executor.submit(self._embedder.embed, texts, "memory")
+        space = open_space()
+        vectors = embedding.result()
         label = self._embedder.model.label
         new = [
             self._memory(statement, actor, now, Embedding(label, vector))

@@ -86,7 +86,9 @@ class SessionDesk:
         if remember and before is not None:
             fresh = [message for message, known in result.messages if not known]
             earlier = [message for message in before.result() if fresh and message.sequence < fresh[0].sequence]
-            remembered = self._remember.messages(space, actor, fresh, earlier[-1] if earlier else None, session_id)
+            remembered = self._remember.messages(
+                lambda: space, actor, fresh, earlier[-1] if earlier else None, session_id
+            )
         return Appended(result.messages, result.session, self.due(result.session), remembered)
 
     def _message(self, session_id: str, said: Said, now: datetime) -> Message:

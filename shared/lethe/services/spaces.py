@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, Space, subject_of
 from lethe.errors import Erased, Forbidden, InvalidInput, NotFound
@@ -35,9 +37,21 @@ class Spaces:
 
         Raises Forbidden when the key does not cover the user, Erased from the moment its erasure began.
         """
+        return self.writing(caller, user_id)()
+
+    def writing(self, caller: Caller, user_id: str | None) -> Callable[[], Space]:
+        """``for_writing`` in two steps: whom the caller may write for is checked now, the head is read when what is
+        returned is called; so the caller's statements can be embedded meanwhile.
+
+        Raises Forbidden; what is returned raises Erased.
+        """
         subject = self._subject(caller, user_id)
-        head = self._heads.read(caller.tenant, subject) or self._heads.create(caller.tenant, subject)
-        return _writable(head)
+
+        def open_space() -> Space:
+            head = self._heads.read(caller.tenant, subject) or self._heads.create(caller.tenant, subject)
+            return _writable(head)
+
+        return open_space
 
     def for_changing(self, caller: Caller, user_id: str | None) -> Space:
         """The space to change or delete what is there; a subject that was never written to leaves no head behind.

@@ -64,13 +64,13 @@ class MemoryWrites:
     def add(self, call: Call) -> Answer:
         """Remember a statement, or what messages state."""
         body = call.body_as(AddMemories)
-        space = self._spaces.for_writing(call.caller, call.user_id)
+        open_space = self._spaces.writing(call.caller, call.user_id)
         if body.messages is not None:
             messages = self._messages(body)
             actor = call.caller.actor
-            remembered = self._remember.messages(space, actor, messages, None, body.session_id, body.defaults())
+            remembered = self._remember.messages(open_space, actor, messages, None, body.session_id, body.defaults())
         else:
-            remembered = self._remember.statements(space, call.caller.actor, [body.statement()])
+            remembered = self._remember.statements(open_space, call.caller.actor, [body.statement()])
         stored = any(outcome.event == STORED for outcome in remembered.outcomes)
         return Answer(201 if stored else 200, remembered_out(remembered, call.user_id, self._clock.now()))
 
@@ -93,7 +93,7 @@ class MemoryWrites:
     def batch(self, call: Call) -> Answer:
         """Remember many statements; each refused one says why."""
         body = call.body_as(AddBatch)
-        space = self._spaces.for_writing(call.caller, call.user_id)
+        open_space = self._spaces.writing(call.caller, call.user_id)
         results: dict[int, BatchResultOut] = {}
         statements: dict[int, Statement] = {}
         for index, item in enumerate(body.items):
@@ -101,7 +101,7 @@ class MemoryWrites:
                 statements[index] = BatchItem.model_validate_json(to_json(item)).statement()
             except ValidationError as error:
                 results[index] = _refused(index, invalid_input(error))
-        remembered = self._remember.statements(space, call.caller.actor, list(statements.values()))
+        remembered = self._remember.statements(open_space, call.caller.actor, list(statements.values()))
         for index, outcome in zip(statements, remembered.outcomes, strict=True):
             results[index] = _accepted(index, outcome)
         ordered = [results[index] for index in range(len(body.items))]
