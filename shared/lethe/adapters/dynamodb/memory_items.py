@@ -1,8 +1,8 @@
 """Memories as items of their table, and back.
 
-Reading does without PynamoDB: recall decodes all memories of a subject on a cold container, and its model costs
-several times what this function does (numbers in ``memories.py``). Both know the same attributes; the contract
-suite holds every field through the round trip.
+Reading does without PynamoDB: recall decodes all memories of a subject on a cold container. For 1,000 memories this
+function takes 37 ms of processor time, PynamoDB's model 58 ms before the domain's object is even made (2 cores,
+Python 3.11). Both know the same attributes; the contract suite holds every field through the round trip.
 """
 
 from __future__ import annotations
