@@ -17,6 +17,7 @@ CONTENT_TYPE: Final = "application/problem+json"
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _MOST_ERRORS: Final = 20
+_BY_STATUS: Final[dict[int, type[LetheError]]] = {LetheError.status: LetheError, Unavailable.status: Unavailable}
 
 # Pydantic adds the branch of a union to the location, such as str-enum[Origin]; a client knows no branches.
 _UNION_BRANCH: Final = re.compile(r"(?:str-enum|list)\[.*\]")
@@ -46,12 +47,13 @@ _OWN_WORDS: Final = {
 
 
 def problem(error: LetheError, request_id: str) -> dict[str, object]:
-    """The document of ``error``."""
+    """The document of ``error``. A fault of ours or of what we rest on is told by its kind alone: the rest is ours."""
+    told = _BY_STATUS.get(error.status)
     document: dict[str, object] = {
         "type": TYPE_PREFIX + error.code,
-        "title": error.title,
+        "title": told.title if told else error.title,
         "status": error.status,
-        "detail": error.detail,
+        "detail": told.title if told else error.detail,
         "code": error.code,
         "request_id": request_id,
         "errors": [],
