@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+# Hours and offsets are bounded here, since Python reads 24:00 and +01:60 in some versions; it judges the rest.
+_HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
+_RFC3339 = re.compile(
+    rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]{_HOUR_MINUTE}:\d{{2}}(\.\d{{1,9}})?([Zz]|[+-]{_HOUR_MINUTE})", re.ASCII
+)
 
 
 def parse_rfc3339(text: str) -> datetime:
