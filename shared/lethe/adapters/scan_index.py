@@ -13,8 +13,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from operator import attrgetter
 from time import monotonic
 from typing import Final, Literal
 
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lethe.domain.identity import Space
+from lethe.domain.json_values import canonical
 from lethe.domain.memory import Memory, MemoryFilter, MemoryStatus
 from lethe.domain.relevance.candidates import Candidates
 from lethe.domain.relevance.documents import Document, is_agent
@@ -35,40 +37,75 @@ from lethe.ports import Memories, SearchResult
 _MEMORY_OVERHEAD: Final = 1_500
 """Bytes that a decoded memory costs beside its texts, by measurement of a thousand of them."""
 _SELECTIONS: Final = 4
+# ``dataclasses.replace`` takes four times as long, which shows at thousands of memories.
+_all_but_embedding: Final = attrgetter(*(f.name for f in fields(Memory) if f.name != "embedding"))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows of a view that a filter accepts, prepared for ranking.
+
+    A filter asks the time only of ``valid_until``, so the rows stay the same from ``since`` until the first
+    memory of the view ends after it.
+    """
+
+    rows: NDArray[np.intp]
+    candidates: Candidates
+    since: datetime
+    until: datetime | None
+    nbytes: int
+
+    def holds_at(self, now: datetime) -> bool:
+        """Whether the same rows are accepted at ``now``."""
+        return self.since <= now and (self.until is None or now < self.until)
 
 
 @dataclass(slots=True)
 class View:
-    """One subject as a container remembers it. ``selections`` holds prepared candidates by chosen rows."""
+    """One subject as a container remembers it. ``selections`` holds the filters used last."""
 
     revision: int
     loaded: float
     label: str | None
     memories: tuple[Memory, ...]
     vectors: NDArray[np.float16]
-    selections: OrderedDict[bytes, Candidates] = field(default_factory=OrderedDict)
+    selections: OrderedDict[tuple[object, ...], Selection] = field(default_factory=OrderedDict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    loaded_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = sum(2 * (len(memory.text) + len(memory.context or "")) for memory in self.memories)
+        self.loaded_bytes = self.vectors.nbytes + texts + _MEMORY_OVERHEAD * len(self.memories)
 
     @property
     def nbytes(self) -> int:
         """Bytes held, estimated."""
-        texts = sum(2 * (len(memory.text) + len(memory.context or "")) for memory in self.memories)
-        prepared = sum(candidates.nbytes for candidates in self.selections.values())
-        return self.vectors.nbytes + texts + _MEMORY_OVERHEAD * len(self.memories) + prepared
+        with self.lock:
+            return self.loaded_bytes + sum(selection.nbytes for selection in self.selections.values())
 
-    def select(self, chosen: NDArray[np.bool_]) -> Candidates:
-        """The chosen rows, prepared for ranking; the few selections used last are kept."""
-        key = np.packbits(chosen).tobytes()
+    def select(self, filters: MemoryFilter, now: datetime) -> Selection:
+        """What ``filters`` accepts at ``now``; the few selections used last are kept."""
+        key = _key(filters)
         with self.lock:
             found = self.selections.get(key)
-            if found is None:
-                rows = np.flatnonzero(chosen)
-                found = Candidates.build([_document(self.memories[row]) for row in rows], self.vectors[rows])
-                self.selections[key] = found
+            if found is None or not found.holds_at(now):
+                found = self.selections[key] = self._selection(filters, now)
                 while len(self.selections) > _SELECTIONS:
                     self.selections.popitem(last=False)
             self.selections.move_to_end(key)
             return found
+
+    def _selection(self, filters: MemoryFilter, now: datetime) -> Selection:
+        rows = np.flatnonzero([filters.accepts(memory, now) for memory in self.memories])
+        ends = [memory.valid_until for memory in self.memories if memory.valid_until is not None]
+        candidates = Candidates.build([_document(self.memories[row]) for row in rows], self.vectors[rows])
+        until = min((end for end in ends if end > now), default=None)
+        return Selection(rows, candidates, now, until, candidates.nbytes)
+
+
+def _key(filters: MemoryFilter) -> tuple[object, ...]:
+    named = (getattr(filters, f.name) for f in fields(filters) if f.name != "metadata")
+    return (*named, canonical(filters.metadata))
 
 
 class ScanIndex:
@@ -102,12 +139,11 @@ class ScanIndex:
             return SearchResult((), 0, 0)
         view = self._view(space, label)
         if as_of is None:
-            chosen = np.fromiter((filters.accepts(memory, now) for memory in view.memories), np.bool_)
+            selection = view.select(filters, now)
         else:
             view = _view_at(as_of, view, self._memories.old_versions(space), label)
-            past = replace(filters, statuses=())
-            chosen = np.fromiter((past.accepts(memory, as_of) for memory in view.memories), np.bool_)
-        candidates = view.select(chosen)
+            selection = view.select(replace(filters, statuses=()), as_of)
+        candidates = selection.candidates
         self._trim()
         if not len(candidates):
             return SearchResult((), 0, len(view.memories))
@@ -117,9 +153,8 @@ class ScanIndex:
             candidates,
             relevance_model(label),
         )
-        rows = np.flatnonzero(chosen)
         found = tuple(
-            _candidate(view.memories[rows[place]], place, ranking) for place in ranking.order[:limit].tolist()
+            _candidate(view.memories[selection.rows[place]], place, ranking) for place in ranking.order[:limit].tolist()
         )
         return SearchResult(found, len(candidates), len(view.memories))
 
@@ -176,7 +211,7 @@ def _split(memories: Sequence[Memory], label: str | None) -> tuple[tuple[Memory,
     for row, embedding in enumerate(embedded):
         if embedding is not None:
             matrix[row] = embedding.vector
-    return tuple(replace(memory, embedding=None) for memory in memories), matrix
+    return tuple(Memory(*_all_but_embedding(memory)) for memory in memories), matrix
 
 
 def _view_at(moment: datetime, view: View, old: Sequence[Memory], label: str | None) -> View:

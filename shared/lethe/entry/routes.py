@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from lethe.domain.identity import Permission
 from lethe.entry.api import entities, memories, recall, sessions
+from lethe.entry.api.types import Body, Out, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +254,16 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/openapi.json", "recall", "openapi", "This description", (), {200: None}),
     Route("GET", "/docs", "recall", "docs", "This description as a page", (), {200: None}),
 )
+
+
+def complete_models() -> None:
+    """Build the validators of all models now, not when each is first met.
+
+    A Lambda container answers one request at a time and is better off without; a server with threads calls this
+    first, since pydantic does not say what happens when two threads build one model.
+    """
+    pending: list[type[BaseModel]] = [Body, Query, Out]
+    while pending:
+        model = pending.pop()
+        model.model_rebuild()
+        pending += model.__subclasses__()

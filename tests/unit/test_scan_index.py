@@ -1,0 +1,83 @@
+"""The scan engine's views: what they keep, for how long, and that a kept selection never answers wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import timedelta
+
+import pytest
+
+from lethe.adapters.scan_index import ScanIndex
+from lethe.domain.identity import Space
+from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus
+from lethe.domain.search import SearchQuery
+from tests.fakes.heads import FakeSubjectHeads
+from tests.fakes.memories import FakeMemories
+from tests.fakes.time_and_ids import START
+from tests.support.makers import full_memory, memory
+
+_SPACE = Space("acme", "subject", 1, 1)
+_QUESTION = SearchQuery("What does Ana play?")
+_DAY = timedelta(days=1)
+
+
+def _index(memories: Sequence[Memory], cache_bytes: int = 1_000_000) -> ScanIndex:
+    heads = FakeSubjectHeads()
+    heads.create(_SPACE.tenant, _SPACE.subject)
+    store = FakeMemories(heads)
+    store.add(_SPACE, memories)
+    return ScanIndex(store, cache_bytes, cache_seconds=1e9)
+
+
+def _texts(index: ScanIndex, days: float = 0.0, filters: MemoryFilter | None = None) -> set[str]:
+    found = index.search(_SPACE, _QUESTION, filters or MemoryFilter(), START + days * _DAY, limit=10)
+    return {candidate.memory.text for candidate in found.candidates}
+
+
+def test_a_memory_comes_out_as_it_went_in_but_for_its_vector() -> None:
+    full = replace(full_memory("Ben sings."), content_hash="other", superseded_at=START, version=3)
+    usual = memory()
+    assert [f.name for f in fields(Memory) if getattr(full, f.name) == getattr(usual, f.name)] == ["embedding"]
+    (found,) = _index([full]).search(_SPACE, _QUESTION, MemoryFilter(statuses=()), START, limit=10).candidates
+    assert found.memory == replace(full, embedding=None)
+
+
+def test_a_kept_selection_ends_when_a_memory_does() -> None:
+    index = _index(
+        [
+            memory("Ana plays the guitar."),
+            memory("Ana plays the harp.", valid_until=START + _DAY),
+            memory("Ana plays the flute.", valid_until=START + 2 * _DAY),
+        ]
+    )
+    assert len(_texts(index)) == 3
+    assert len(_texts(index, 0.999)) == 3
+    assert _texts(index, 1) == {"Ana plays the guitar.", "Ana plays the flute."}
+    assert _texts(index, 2) == {"Ana plays the guitar."}
+    assert len(_texts(index, 0.5)) == 3, "and a clock that goes back sees what it saw"
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (MemoryFilter(), {"guitar", "harp"}),
+        (MemoryFilter(kinds=(MemoryKind.PREFERENCE,)), {"harp"}),
+        (MemoryFilter(statuses=(MemoryStatus.PENDING,)), {"drum"}),
+        (MemoryFilter(metadata={"room": 1}), {"harp"}),
+        (MemoryFilter(metadata={"room": True}), set()),
+        (MemoryFilter(created_after=START - _DAY), {"guitar", "harp"}),
+        (MemoryFilter(created_after=START), set()),
+    ],
+)
+def test_each_filter_has_a_selection_of_its_own(filters: MemoryFilter, expected: set[str]) -> None:
+    index = _index(
+        [
+            memory("guitar"),
+            memory("harp", kind=MemoryKind.PREFERENCE, metadata={"room": 1}),
+            memory("drum", status=MemoryStatus.PENDING),
+        ]
+    )
+    assert _texts(index) == {"guitar", "harp"}
+    assert _texts(index, filters=filters) == expected
+    assert _texts(index) == {"guitar", "harp"}
