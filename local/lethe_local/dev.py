@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
-import json
 import logging
 import os
 import signal
@@ -30,7 +29,8 @@ from lethe_local.intrinsics import TemplateError
 from lethe_local.moto_tables import StateUnreadable
 from lethe_local.screen import FunctionOutput, Screen, banner
 from lethe_local.stack import LocalStack, StackOptions
-from lethe_local.state import AlreadyRunning, write_private
+from lethe_local.state import AlreadyRunning
+from lethe_local.under_make import follow_make
 
 DEFAULT_PORT = 8700
 _PASSED_ON = frozenset(
@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _options(arguments, os.environ)
         with _stop_requested() as stop, contextlib.redirect_stdout(FunctionOutput(screen)):
             _log_to(screen)
+            follow_make(stop)
             _serve(options, screen, stop)
     except _CannotStart as error:
         print(f"make dev: {error}", file=sys.stderr)
@@ -80,15 +81,11 @@ def _serve(options: DevOptions, screen: Screen, stop: threading.Event) -> None:
         key = dev_key(access_service(stack.environment), options.state_dir / "dev_key.json")
         stack.warm_up()
         _wait_for_health(stack.url)
-        dev_file = options.state_dir / "dev.json"
         facts = {"url": stack.url, "api_key": key.presented, "tenant": TENANT, "pid": os.getpid()}
-        write_private(dev_file, json.dumps(facts | {"environment": dict(stack.environment)}, indent=2))
-        try:
-            screen.line(banner(stack.url, key.presented, stack.description, str(options.state_dir)))
-            stop.wait()
-            screen.line("  stopping: answering what still runs, saving the state")
-        finally:
-            dev_file.unlink(missing_ok=True)
+        stack.announce(facts | {"environment": dict(stack.environment)})
+        screen.line(banner(stack.url, key.presented, stack.description, str(options.state_dir)))
+        stop.wait()
+        screen.line("  stopping: answering what still runs, saving the state")
     screen.line("  stopped")
 
 

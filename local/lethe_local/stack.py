@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -12,13 +13,14 @@ from types import TracebackType
 from typing import Self
 
 from lethe.adapters.embedders import make_embedder
+from lethe.entry.routes import complete_models
 from lethe_local.backends import Backend, Choice, TablesWanted, choose_binary, open_backend
 from lethe_local.clock import VirtualClock
 from lethe_local.functions import LocalFunction
 from lethe_local.gateway import WAIT_SECONDS, Gateway
 from lethe_local.intrinsics import REGION
 from lethe_local.server import HttpServer, Report
-from lethe_local.state import StateFolder
+from lethe_local.state import StateFolder, write_private
 from lethe_local.template import Template, read_template
 
 _log = logging.getLogger("lethe_local.stack")
@@ -62,8 +64,10 @@ class LocalStack:
         backend: Backend,
         environment: Mapping[str, str],
         clock: VirtualClock,
+        dev_file: Path,
         resources: ExitStack,
     ) -> None:
+        self._dev_file = dev_file
         self._backend = backend
         self._resources = resources
         self.url = f"http://127.0.0.1:{server.port}"
@@ -95,17 +99,22 @@ class LocalStack:
                 )
                 for logical_id, resource in template.functions.items()
             }
+            complete_models()
             gateway = Gateway(template, functions, clock, options.wait_seconds)
             server.serve(gateway.handle, options.report)
             # Before the tables: what still runs needs them.
             resources.callback(server.stop)
             environment = {**_shared_settings(template), **overrides}
-            return cls(server, backend, environment, clock, resources.pop_all())
+            return cls(server, backend, environment, clock, state.dev_file, resources.pop_all())
 
     @property
     def description(self) -> str:
         """One line: what it runs on, and how to get the other."""
         return self._backend.description
+
+    def announce(self, facts: Mapping[str, object]) -> None:
+        """Write ``facts`` to dev.json in the state folder, where it stays as long as this stack runs."""
+        write_private(self._dev_file, json.dumps(facts, indent=2))
 
     def warm_up(self) -> None:
         """Load the local embedding model now, seconds of work, rather than at the first request that needs it."""

@@ -30,11 +30,16 @@ class StateFolder:
             os.close(self._lock)
             raise AlreadyRunning("another local stack is running on this state") from error
         # A process that was killed left it; whoever waits for it waits for this one.
-        (path / "dev.json").unlink(missing_ok=True)
+        self.dev_file.unlink(missing_ok=True)
         if fresh:
             for pattern in _STATE_FILES:
                 for file in path.glob(pattern):
                     file.unlink()
+
+    @property
+    def dev_file(self) -> Path:
+        """Where a running stack says how it is reached."""
+        return self.path / "dev.json"
 
     def master_key(self) -> str:
         """The root key of subject hashes and cursor signatures: made once, the same over restarts."""
@@ -44,8 +49,9 @@ class StateFolder:
         return file.read_text(encoding="ascii")
 
     def close(self) -> None:
-        """Let another process use the folder. Again is no error."""
+        """Nobody runs here any more: let another process use the folder. Again is no error."""
         if self._lock >= 0:
+            self.dev_file.unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = -1
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shlex
+import shutil
 import signal
 import socket
 import stat
@@ -59,7 +62,8 @@ def _command(state: Path, *more: str) -> list[str]:
 def _environment(embeddings: EmbeddingServer, **more: str) -> dict[str, str]:
     settings = {"LETHE_EMBEDDER": "openai:words?dimensions=48", "LETHE_EMBEDDER_URL": embeddings.url + "/v1"}
     path = os.pathsep.join(str(ROOT / folder) for folder in ("shared", "local", "client"))
-    return {**os.environ, **settings, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **more}
+    around = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return {**around, **settings, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **more}
 
 
 @contextmanager
@@ -174,6 +178,32 @@ def test_the_printed_lines_work_and_the_log_shows_no_content(tmp_path: Path, emb
     assert "GET    /v1/subjects/{user_id}" in log
     for secret in ("alice", "Lisbon", "Ines", dev.facts["api_key"], "/sessions/first"):
         assert secret not in log
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_who_stops_make_alone_stops_the_server_too(
+    tmp_path: Path, embeddings: EmbeddingServer, number: signal.Signals
+) -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("there is no make")
+    state = tmp_path / "state"
+    (tmp_path / "Makefile").write_text("dev:\n\t@exec " + shlex.join(_command(state)) + "\n", encoding="utf-8")
+    variables = _environment(embeddings, PORT="0", LETHE_LOCAL_TABLES="moto")
+    with (tmp_path / "log").open("w") as log:
+        started = subprocess.Popen(
+            [make, "-f", "Makefile", "dev"], env=variables, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        _wait_until(lambda: bool(_facts(state)) or started.poll() is not None)
+        assert started.poll() is None, (tmp_path / "log").read_text()
+        started.send_signal(number)
+        started.wait(PATIENCE)
+        _wait_until(lambda: not _facts(state))
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # the group is gone, as it should be
+            os.killpg(started.pid, signal.SIGKILL)
+    assert (state / "tables.json").exists()
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path, embeddings: EmbeddingServer) -> None:
