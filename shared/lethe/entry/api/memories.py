@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, Self, TypeVar
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus, Origin
 from lethe.entry.api.explain import CandidateOut
@@ -75,6 +75,15 @@ class StatementFields(Body):
 class AddMemories(StatementFields):
     """One statement as ``text``, or ``messages`` from which the controller takes statements."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["text"], "properties": {"text": {"type": "string"}}},
+                {"required": ["messages"], "properties": {"messages": {"type": "array"}}},
+            ]
+        }
+    )
+
     user_id: UserId | None = None
     text: StatementText | None = None
     messages: list[MessageIn] | None = Field(default=None, min_length=1, max_length=100)
@@ -123,8 +132,13 @@ class AddBatch(Body):
     )
 
 
+CHANGEABLE = ("text", "kind", "confidence", "metadata", "valid_until", "pinned", "frozen")
+
+
 class ChangeMemory(Body):
     """What a person may change; ``valid_until: null`` takes the end away."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": [name]} for name in CHANGEABLE]})
 
     user_id: UserId | None = None
     version: Version | None = None

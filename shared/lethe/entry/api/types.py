@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from lethe.domain.identity import normalise_user_id
@@ -76,6 +77,15 @@ def at_most_bytes(limit: int) -> Callable[[str], str]:
     return check
 
 
+def _text_of(limit: int) -> FieldInfo:
+    """A text whose limit is in bytes, described in OpenAPI, which counts characters."""
+    described: dict[str, JsonValue] = {"maxLength": limit}
+    field: FieldInfo = Field(
+        min_length=1, description=f"At most {limit:,} bytes in UTF-8.", json_schema_extra=described
+    )
+    return field
+
+
 def _json_bytes(limit: int) -> Callable[[AnyJson], AnyJson]:
     def check(value: AnyJson) -> AnyJson:
         try:
@@ -91,12 +101,21 @@ def _json_bytes(limit: int) -> Callable[[AnyJson], AnyJson]:
 
 Time = Annotated[datetime, BeforeValidator(_time, json_schema_input_type=str)]
 TimeOut = Annotated[datetime, PlainSerializer(to_rfc3339, return_type=str)]
-UserId = Annotated[str, Field(min_length=1, max_length=1_024), AfterValidator(_user_id)]
+UserId = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1_024,
+        description="1 to 256 characters after NFC, no control characters; required, unless the key is for one user.",
+        json_schema_extra={"pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"},
+    ),
+    AfterValidator(_user_id),
+]
 ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}$")]
 Metadata = Annotated[dict[str, JsonValue], AfterValidator(_json_bytes(METADATA_BYTES))]
 EntityValue = Annotated[JsonValue, AfterValidator(_json_bytes(ENTITY_VALUE_BYTES))]
-Content = Annotated[str, Field(min_length=1), AfterValidator(at_most_bytes(MESSAGE_BYTES))]
-QueryText = Annotated[str, Field(min_length=1), AfterValidator(at_most_bytes(QUERY_BYTES))]
+Content = Annotated[str, _text_of(MESSAGE_BYTES), AfterValidator(at_most_bytes(MESSAGE_BYTES))]
+QueryText = Annotated[str, _text_of(QUERY_BYTES), AfterValidator(at_most_bytes(QUERY_BYTES))]
 StatementText = Annotated[str, Field(min_length=1, max_length=2_000)]
 ContextText = Annotated[str, Field(max_length=2_000)]
 Speaker = Annotated[str, Field(min_length=1, max_length=256)]
