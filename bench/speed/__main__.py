@@ -18,7 +18,7 @@ from bench.speed import cold, peer
 from bench.speed.corpus import Corpus, make_corpus
 from bench.speed.embedding import RememberingEmbedder, embedding_with
 from bench.speed.latency import BATCH, Amounts, Latency, embedding_alone
-from bench.speed.report import Results, heading
+from bench.speed.report import Results, Table, heading
 from bench.speed.rig import Tables, new_user, open_tables
 from lethe.adapters.local_model import LocalEmbedder
 
@@ -26,6 +26,7 @@ PARTS = ("latency", "batch", "cold", "mem0")
 _QUICK = Amounts(sizes=(100, 1_000), warm=15, cold=3, after_write=4, writes=10)
 _STARTS = 15
 _ASKED_OF_MEM0 = 31
+BEGIN, END = "<!-- speed:begin -->", "<!-- speed:end -->"
 
 
 def main() -> None:
@@ -40,7 +41,13 @@ def main() -> None:
         tables = resources.enter_context(open_tables())
         about = heading(tables.backend.description.partition(",")[0])
         results = _measure(tables, parts, folder, options.quick, options.profile)
-    _print(results, about, options.json, options.markdown)
+    shown = results.tables()
+    print(f"{about}\n")
+    for table in shown:
+        print(table.text())
+    for reason in results.skipped:
+        print(f"skipped: {reason}")
+    _write(shown, about, options)
 
 
 def _options() -> argparse.Namespace:
@@ -50,6 +57,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--profile", action="store_true", help="also what each function's imports cost, by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
+    parser.add_argument("--docs", type=Path, metavar="FILE", help="put the tables between the marks in that page")
     return parser.parse_args()
 
 
@@ -128,19 +136,19 @@ def _mem0(
             _say(f"mem0 at {size:,}: done")
 
 
-def _print(results: Results, about: str, json_file: Path | None, markdown_file: Path | None) -> None:
-    tables = results.tables()
-    print(f"{about}\n")
-    for table in tables:
-        print(table.text())
-    for reason in results.skipped:
-        print(f"skipped: {reason}")
-    if markdown_file:
-        fragment = "\n".join([about, "", *(table.markdown() for table in tables)])
-        markdown_file.write_text(fragment, encoding="utf-8")
-    if json_file:
+def _write(tables: Sequence[Table], about: str, options: argparse.Namespace) -> None:
+    fragment = "\n".join([about, "", *(table.markdown() for table in tables)])
+    if options.markdown:
+        options.markdown.write_text(fragment, encoding="utf-8")
+    if options.docs:
+        before, _, rest = options.docs.read_text(encoding="utf-8").partition(BEGIN)
+        _, mark, after = rest.partition(END)
+        if not mark:
+            sys.exit(f"{options.docs} has no place marked {BEGIN} … {END}")
+        options.docs.write_text(f"{before}{BEGIN}\n{fragment}{END}{after}", encoding="utf-8")
+    if options.json:
         plain = {table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in tables}
-        json_file.write_text(json.dumps({"about": about, "tables": plain}, indent=2), encoding="utf-8")
+        options.json.write_text(json.dumps({"about": about, "tables": plain}, indent=2), encoding="utf-8")
 
 
 def _say(line: str) -> None:
