@@ -95,8 +95,9 @@ class Sessions(Protocol):
         """Add messages in order, giving each its sequence and turn; 1 to 100 of them.
 
         A message whose ``client_id`` is already in the session is not added again. A message expires
-        ``ttl_seconds`` after it was appended, the session with its newest message. Messages are visible in order,
-        without gaps, also beside concurrent appends. An ended session is opened again.
+        ``ttl_seconds`` after it was appended, the session with the last of its messages to expire; after that the
+        next append begins it anew. Messages are visible in order, without gaps, also beside concurrent appends. An
+        ended session is opened again. Raises TooLarge.
         """
         ...
 
@@ -149,7 +150,8 @@ class Entities(EntityLists, Protocol):
 
         With ``expected_version`` (0 = must be new) a different current version raises VersionConflict. Without
         it the newest wins: the adapter reads and retries until its write follows what it saw. The stored version is
-        the old one + 1, ``id`` and ``created_at`` are those of the first version.
+        the old one + 1, ``id`` and ``created_at`` are those of the first version. ``entity.updated_at`` is the time
+        of the write: a value that has expired by then counts as gone, with its history. Raises TooLarge.
         """
         ...
 
@@ -186,7 +188,8 @@ class Memories(Protocol):
 
         A memory whose ``content_hash`` is already taken (also by an earlier one of the same call) is a duplicate
         and not stored. When this returns, the memories are durable and every container will see them at its next
-        head read. At most 1,000. Raises Erased when the epoch moved on.
+        head read. At most 1,000. Adding the same memory (its id) again stores nothing twice and is no duplicate,
+        so that an add whose answer was lost may be repeated. Raises Erased when the epoch moved on, and TooLarge.
         """
         ...
 
@@ -199,7 +202,7 @@ class Memories(Protocol):
         ...
 
     def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
-        """Newest versions, newest id first, without vectors' cost where the adapter can."""
+        """Newest versions, newest id first, without their embeddings."""
         ...
 
     def all(self, space: Space) -> tuple[Memory, ...]:
@@ -297,7 +300,7 @@ class AccessStore(Protocol):
         ...
 
     def put_key(self, key: ApiKey) -> None:
-        """Store a new key."""
+        """Store a new key. Raises NotFound without its tenant, Conflict when its id is taken."""
         ...
 
     def key(self, key_id: str) -> ApiKey | None:

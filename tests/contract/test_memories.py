@@ -105,6 +105,17 @@ def test_the_same_statement_is_stored_once(stores: Stores) -> None:
     assert stores.revision(space) == 1
 
 
+@pytest.mark.parametrize("count", [1, 3, 60])
+def test_adding_the_same_memories_again_is_no_duplicate(stores: Stores, count: int) -> None:
+    """What a caller does whose first answer got lost."""
+    space = stores.new_space()
+    new = [memory(f"text {n}") for n in range(count)]
+    for _ in range(2):
+        results = stores.memories.add(space, new)
+        assert [result.duplicate_of for result in results] == [None] * count
+    assert stores.memories.all(space) == tuple(new)
+
+
 def test_duplicates_among_new_ones(stores: Stores) -> None:
     space = stores.new_space()
     old = memory("old")

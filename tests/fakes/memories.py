@@ -33,12 +33,11 @@ class FakeMemories:
         with self._heads.lock:
             held = {versions[-1].content_hash: memory_id for memory_id, versions in self._of(space).items()}
             for memory in memories:
-                holder = held.get(memory.content_hash)
-                if holder is None:
+                holder = held.setdefault(memory.content_hash, memory.id)
+                if holder == memory.id:
                     self._heads.check(space)
-                    self._of(space)[memory.id] = [memory]
-                    held[memory.content_hash] = memory.id
-                results.append(Stored(memory, holder))
+                    self._of(space).setdefault(memory.id, [memory])
+                results.append(Stored(memory, None if holder == memory.id else holder))
             if any(result.duplicate_of is None for result in results):
                 self._heads.raise_revision(space)
         return tuple(results)

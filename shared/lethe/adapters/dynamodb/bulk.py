@@ -109,7 +109,9 @@ def _add_group(database: Database, space: Space, memories: list[Memory], with_he
         except ConditionFailed as failed:
             holders = _holders(left, failed)
             if any(holders.get(memory.content_hash) == memory.id for memory in left):
-                # Our own ids are there: an earlier attempt did it all, and only its answer was lost.
+                # Our own ids are there: an earlier attempt wrote them all, and its answer was lost or it was cut
+                # short before the revision.
+                outcome.revision_raised = False
                 break
             outcome.holders |= holders
             left = [memory for memory in left if memory.content_hash not in holders]

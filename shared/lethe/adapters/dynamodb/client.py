@@ -40,7 +40,7 @@ def make_client(region: str, endpoint: str | None = None, timeouts: Timeouts | N
         connect_timeout=limits.connect,
         read_timeout=limits.read,
         retries={"mode": "standard", "total_max_attempts": limits.attempts},
-        max_pool_connections=20,
+        max_pool_connections=32,  # the threads of ``database``, and some for requests beside them
         parameter_validation=False,  # PynamoDB builds the requests from typed attributes
         tcp_keepalive=True,
     )

@@ -29,8 +29,8 @@ Request: TypeAlias = "dict[str, object]"
 GET_LIMIT, WRITE_LIMIT, TRANSACTION_LIMIT = 100, 25, 100
 """How many items one BatchGetItem, BatchWriteItem and TransactWriteItems take."""
 
-WORKERS = 12
-"""Calls that go out at once: a subject with 5,000 memories is some 12 pages."""
+WORKERS = 24
+"""Calls that go out at once: a subject with 5,000 memories is some 17 ranges of a page each."""
 
 
 @dataclass(slots=True)

@@ -4,6 +4,10 @@ One query answers at most 1 MB, and the next one can only start when it is back.
 ids go out together; most spaces end with that page. A longer one is cut at the listed ids into ranges that each are
 meant to fit one page, and these are read at once. The ids come from the ``HASH`` items: one for each memory, and so
 small that one page lists 5,000.
+
+So 1,000 or 5,000 memories are two round trips in sequence instead of 3 or 14. That pays where round trips cost: on
+dynoxide, one process over SQLite, both ways take the same time (100, 1,000 and 5,000 memories: 27 against 21, 164
+against 129, 687 against 679 ms on two busy cores).
 """
 
 from __future__ import annotations
