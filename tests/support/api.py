@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from lethe.domain import keys
+from lethe.domain.identity import subject_of
 from lethe.domain.times import parse_rfc3339
 from lethe.entry.wiring import access_service
 from lethe.services.access import Access
@@ -233,6 +235,21 @@ class ApiStack:
 
     def now(self) -> datetime:
         return self.local.clock.now()
+
+    def set_subject_state(self, tenant: str, user_id: str, state: str) -> None:
+        """What an erasure does to a subject's head before anything else."""
+        environment = self.local.environment
+        subject = subject_of(tenant, user_id, environment["LETHE_MASTER_KEY"].encode())
+        client = dynamodb_client(environment["LETHE_DYNAMODB_ENDPOINT"])
+        client.update_item(
+            TableName=environment["LETHE_SUBJECTS_TABLE"],
+            Key={"pk": {"S": keys.subject_partition(tenant, subject)}, "sk": {"S": keys.HEAD}},
+            UpdateExpression="SET #state = :state ADD epoch :one",
+            ExpressionAttributeNames={"#state": "state"},
+            ExpressionAttributeValues={":state": {"S": state}, ":one": {"N": "1"}},
+            ConditionExpression="attribute_exists(pk)",
+        )
+        client.close()
 
     def everything_stored(self) -> Iterator[dict[str, Any]]:
         """Every item of every table, as DynamoDB holds it."""

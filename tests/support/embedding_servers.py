@@ -132,6 +132,8 @@ class EmbeddingServer:
         self._script = deque(script)
         self._always, self._key, self._as_base64 = always, key, as_base64
         self.lock = threading.Lock()
+        self.open = threading.Event()
+        self.open.set()
         self.over = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"service": self}))
         self._server.daemon_threads = True
@@ -169,6 +171,15 @@ class EmbeddingServer:
             with self.lock:
                 self._always = before
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Requests that arrive within are answered when the block has ended."""
+        self.open.clear()
+        try:
+            yield
+        finally:
+            self.open.set()
+
     def next_fault(self) -> Fault | None:
         with self.lock:
             return self._script.popleft() if self._script else self._always
@@ -204,6 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
         asked = Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, sent)
         with self.service.lock:
             self.service.asked.append(asked)
+        self.service.open.wait(30)
         fault = self.service.next_fault()
         if fault is None:
             self._send(*self.service.answer(asked))

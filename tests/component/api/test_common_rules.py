@@ -38,6 +38,16 @@ def test_health_says_what_it_runs_on(api_stack: ApiStack) -> None:
     assert health["embedder"] == "openai/words@48"
 
 
+def test_the_openapi_page_needs_nothing_from_elsewhere(api_stack: ApiStack) -> None:
+    page = api_stack.stranger.get("/docs")
+
+    assert page.status == 200
+    assert page.headers["content-type"].startswith("text/html")
+    assert "/v1/recall" in page.text
+    assert not re.search(r"<(?:script|link|img|iframe)[^>]*\s(?:src|href)=", page.text.split("<script>")[0])
+    assert "<script src" not in page.text
+
+
 @pytest.mark.parametrize("route", PROTECTED, ids=lambda route: route.key)
 @pytest.mark.parametrize(
     "header",

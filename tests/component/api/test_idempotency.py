@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -120,6 +121,23 @@ def test_many_at_once_have_one_effect(api: Api) -> None:
     for reply in waiting:
         reply.problem(409, "in_progress")
     assert api.get("/v1/sessions/s", user_id="ann").ok()["messages"] == 1
+
+
+def test_while_the_first_still_runs_a_second_is_in_progress(api: Api, api_stack: ApiStack) -> None:
+    embeddings = api_stack.embeddings
+    asked = len(embeddings.asked)
+    with ThreadPoolExecutor(1) as thread:
+        with embeddings.held():
+            first = thread.submit(api.post, "/v1/memories", BODY, idempotency_key="k")
+            while len(embeddings.asked) == asked and not first.done():
+                time.sleep(0.01)
+            api.post("/v1/memories", BODY, idempotency_key="k").problem(409, "in_progress")
+            api.post("/v1/memories", BODY | {"text": "x"}, idempotency_key="k").problem(422, "idempotency_mismatch")
+        answered = first.result().ok(201)
+
+    again = api.post("/v1/memories", BODY, idempotency_key="k")
+    assert again.ok(201) == answered
+    assert again.headers["idempotency-replayed"] == "true"
 
 
 @pytest.mark.parametrize("key", ["a", "!", "~", "x" * 128, 'k"with;marks,'])
