@@ -1,8 +1,9 @@
 """Runs the product's ranking over a data set, for fitting and for measuring."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,10 @@ from bench.quality.vectors import cached
 from lethe.domain.relevance import Candidates, Ranking, RelevanceModel, embedding_text, rank
 from lethe.domain.text import QueryText, analyse_query
 from lethe.ports import Embedder
+
+SIZES: Final = (1, 3, 8, 25)
+"""Memories of so many turns are drawn besides the whole one (size 0)."""
+DRAWS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -74,16 +79,45 @@ def rank_cases(prepared: Prepared, model: RelevanceModel) -> list[RankCase]:
 
 
 def gate_cases(prepared: Prepared, models: dict[int, RelevanceModel]) -> list[GateCase]:
-    """Every question in every memory of the set, ranked by the model that did not see the question's fold."""
+    """Every question in every memory of the set, whole and cut down to a few turns, by the model that did not see it.
+
+    Cut down, a person's own memory keeps one turn of evidence: the gate must also work on the first day.
+    """
+    choose = np.random.default_rng(7)
+    cut = {
+        name: {size: [_part(c, choose.choice(len(c), size, replace=False)) for _ in range(DRAWS)] for size in SIZES}
+        for name, c in prepared.candidates.items()
+    }
     cases = []
     for asked in prepared.asked:
-        home = asked.question.conversation
+        home, evidence = asked.question.conversation, asked.question.evidence
         fold = prepared.fold(home)
-        for name, memory in prepared.candidates.items():
-            ranking = rank(asked.query, asked.vector, memory, models[fold])
-            assert ranking.facts is not None, "every conversation has turns"
-            own = name == home
-            best = max(ranking.scores[i] for i in asked.question.evidence) if own else ranking.scores.max()
-            behind = float(ranking.scores.max() - best)
-            cases.append(GateCase(prepared.data.name, fold, prepared.fold(name), own, astuple(ranking.facts), behind))
+        for name, whole in prepared.candidates.items():
+            trials = [(0, whole, evidence)]
+            for size in SIZES:
+                if name == home:
+                    trials.append((size, _with_evidence(whole, evidence, size, choose), (0,)))
+                else:
+                    trials.append((size, cut[name][size][choose.integers(DRAWS)], ()))
+            for size, memory, answers in trials:
+                ranking = rank(asked.query, asked.vector, memory, models[fold])
+                if ranking.facts is None:
+                    raise ValueError("a conversation without turns")
+                own = name == home
+                best = max(ranking.scores[i] for i in answers) if own else ranking.scores.max()
+                behind = float(ranking.scores.max() - best)
+                facts = astuple(ranking.facts)
+                cases.append(GateCase(prepared.data.name, fold, prepared.fold(name), own, size, facts, behind))
     return cases
+
+
+def _part(candidates: Candidates, rows: npt.NDArray[np.int64]) -> Candidates:
+    return Candidates.build([candidates.documents[i] for i in rows], candidates.vectors[rows])
+
+
+def _with_evidence(
+    candidates: Candidates, evidence: Sequence[int], size: int, choose: np.random.Generator
+) -> Candidates:
+    others = np.setdiff1d(np.arange(len(candidates)), evidence)
+    filler = choose.choice(others, min(size - 1, len(others)), replace=False)
+    return _part(candidates, np.concatenate(([choose.choice(evidence)], filler)))

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from bench.quality.cases import Prepared, own_rankings, rank_cases
+from bench.quality.cases import Prepared, rank_cases
 from bench.quality.data import FOLDS
-from bench.quality.fitting import GateCase, fit_gate, fit_ranking
+from bench.quality.fitting import GateCase, RankCase, fit_gate, fit_ranking
 from bench.quality.metrics import Order, Quality, auc, quality
 from lethe.domain.relevance import Ranking, RelevanceModel, rank
 from lethe.domain.relevance.gate import FACT_NAMES
@@ -31,11 +31,12 @@ class CurvePoint:
 def ranking_models(sets: Sequence[Prepared], start: RelevanceModel) -> tuple[dict[int, RelevanceModel], RelevanceModel]:
     """For each fold the model that never saw it, and the model of all folds."""
     cases = [case for prepared in sets for case in rank_cases(prepared, start)]
-    folds = {
-        fold: replace(start, rank=RankWeights(*fit_ranking([c for c in cases if c.fold != fold])))
-        for fold in range(FOLDS)
-    }
-    return folds, replace(start, rank=RankWeights(*fit_ranking(cases)))
+    folds = {fold: replace(start, rank=_rank_weights([c for c in cases if c.fold != fold])) for fold in range(FOLDS)}
+    return folds, replace(start, rank=_rank_weights(cases))
+
+
+def _rank_weights(cases: Sequence[RankCase]) -> RankWeights:
+    return RankWeights(*map(float, fit_ranking(cases)))
 
 
 def gate_weights(weights: Sequence[float], shift: float, below_best: float) -> GateWeights:
@@ -73,12 +74,31 @@ def compare(prepared: Prepared, models: dict[int, RelevanceModel]) -> dict[str, 
             ("plain RRF", np.argsort(-fused, kind="stable")),
             ("Lethe", ranking.order),
         ):
-            orders.setdefault(name, []).append((order, question.evidence))
+            if asked.vector is not None or name in ("BM25 alone", "Lethe"):
+                orders.setdefault(name, []).append((order, question.evidence))
     return {name: quality(pairs) for name, pairs in orders.items()}
 
 
-def gate_auc(cases: Sequence[GateCase], models: dict[int, RelevanceModel]) -> float:
-    """AUC of the best evidence in one's own memory against the best candidate in a foreign one."""
+def stored(prepared: Prepared, how: str) -> Prepared:
+    """``prepared`` with its memory vectors as they come back from storage: ``float16`` or ``int8``."""
+    return replace(
+        prepared,
+        candidates={name: replace(c, vectors=_rounded(c.vectors, how)) for name, c in prepared.candidates.items()},
+    )
+
+
+def _rounded(vectors: npt.NDArray[np.float32], how: str) -> npt.NDArray[np.float32]:
+    if how == "float16":
+        return vectors.astype(np.float16).astype(np.float32)
+    if how == "int8":
+        step = np.abs(vectors).max(axis=1, keepdims=True) / 127 + 1e-12
+        return np.asarray(np.rint(vectors / step).astype(np.int8) * step, np.float32)
+    raise ValueError(f"no such storage: {how}")
+
+
+def gate_auc(cases: Sequence[GateCase], models: dict[int, RelevanceModel], size: int = 0) -> float:
+    """AUC of the best evidence in one's own memory against the best candidate in a foreign one, of one size."""
+    cases = [case for case in cases if case.size == size]
     logits = np.array([_logit(case, models[case.question_fold].gate) for case in cases])
     own = np.array([case.own for case in cases])
     return auc(logits[own], logits[~own])
@@ -86,21 +106,26 @@ def gate_auc(cases: Sequence[GateCase], models: dict[int, RelevanceModel]) -> fl
 
 def _logit(case: GateCase, weights: GateWeights) -> float:
     value = weights.bias + sum(getattr(weights, n) * f for n, f in zip(FACT_NAMES, case.facts, strict=True))
-    return value - weights.below_best * case.behind
+    return float(value - weights.below_best * case.behind)
 
 
 def curve(
     prepared: Prepared, cases: Sequence[GateCase], models: dict[int, RelevanceModel], thresholds: Sequence[float]
 ) -> list[CurvePoint]:
     """R@10 and empty answers at each threshold."""
-    foreign = np.array([_sigmoid(_logit(c, models[c.question_fold].gate)) for c in cases if not c.own])
-    found: list[tuple[Ranking, tuple[int, ...]]] = []
-    for fold, model in models.items():
-        found.extend(
-            (ranking, question.evidence)
-            for question, ranking in own_rankings(prepared, model)
-            if prepared.fold(question.conversation) == fold
+    foreign = np.array([_sigmoid(_logit(c, models[c.question_fold].gate)) for c in cases if not c.own and c.size == 0])
+    found = [
+        (
+            rank(
+                a.query,
+                a.vector,
+                prepared.candidates[a.question.conversation],
+                models[prepared.fold(a.question.conversation)],
+            ),
+            a.question.evidence,
         )
+        for a in prepared.asked
+    ]
     points = []
     for threshold in thresholds:
         recalls = [_recall10(ranking, evidence, threshold) for ranking, evidence in found]

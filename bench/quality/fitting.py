@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
+from scipy.optimize import minimize  # type: ignore[import-untyped]  # no stubs
 
 Array = npt.NDArray[np.float64]
+
+_WHOLE_WEIGHT: Final = 5.0
+"""A whole memory counts as much as five of one cut size."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,7 @@ class RankCase:
 
 @dataclass(frozen=True)
 class GateCase:
-    """One question in one memory, its own or a foreign one.
+    """One question in one memory, its own or a foreign one, whole (``size`` 0) or cut down to ``size`` turns.
 
     ``behind`` is how far the best evidence's ranking score lies below the best candidate's; 0 in a foreign memory.
     """
@@ -31,6 +35,7 @@ class GateCase:
     question_fold: int
     memory_fold: int
     own: bool
+    size: int
     facts: tuple[float, ...]
     behind: float
 
@@ -72,7 +77,9 @@ def fit_gate(cases: Sequence[GateCase], penalty: float = 3e-3) -> Array:
     mean, spread = facts.mean(axis=0), facts.std(axis=0) + 1e-9
     rows = np.column_stack(((facts - mean) / spread, np.ones(len(cases))))
     own = np.array([case.own for case in cases], np.float64)
-    weight = _even([f"{case.set_name} {case.own}" for case in cases])
+    weight = _even([f"{case.set_name} {case.own} {case.size}" for case in cases])
+    weight = weight * np.array([_WHOLE_WEIGHT if case.size == 0 else 1.0 for case in cases])
+    weight /= weight.sum()
 
     def loss(w: Array) -> tuple[float, Array]:
         logit = rows @ w

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import unicodedata
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -32,6 +33,7 @@ _LONGEST_TEXT: Final = 1_000
 """Characters that are read; the rest of a long question changes the vector little and costs linearly."""
 _MOST_PIECES: Final = 256
 _BATCH: Final = 8
+_BULK_THREADS: Final = 2
 _MINILM_DIMENSIONS: Final = 384
 _USE_DIMENSIONS: Final = 512
 _MINILM_SHARE: Final = 0.5
@@ -140,11 +142,19 @@ def _load_minilm() -> Encode:
 
     def encode(texts: Sequence[str]) -> Vectors:
         pieces = [tokenizer.encode(text) for text in texts]
-        vectors = np.empty((len(texts), _MINILM_DIMENSIONS), np.float32)
         by_length = np.argsort([len(p) for p in pieces], kind="stable")  # little padding within a batch
-        for start in range(0, len(pieces), _BATCH):
-            batch = by_length[start : start + _BATCH]
+        batches = [by_length[start : start + _BATCH] for start in range(0, len(pieces), _BATCH)]
+        vectors = np.empty((len(texts), _MINILM_DIMENSIONS), np.float32)
+
+        def fill(batch: NDArray[np.intp]) -> None:
             vectors[batch] = _mean_pooled(session, [pieces[i] for i in batch])
+
+        if len(batches) == 1:
+            fill(batches[0])
+        else:
+            # The session computes without the interpreter lock; a bulk write may use the second core.
+            with ThreadPoolExecutor(_BULK_THREADS) as pool:
+                list(pool.map(fill, batches))
         return vectors
 
     return encode

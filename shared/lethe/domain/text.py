@@ -38,6 +38,7 @@ Memo = dict[str, str]
 """Words already reduced, for one run over many texts; the caller owns it, so nothing outlives the run."""
 
 _MAX_TERM: Final = 40
+_MOST_DATES: Final = 16
 _HAN: Final = "\u2e80-\u2fdf\u3005\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA: Final = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _HANGUL: Final = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
@@ -85,10 +86,13 @@ def normalise(text: str) -> str:
 
 def _reduce(word: str) -> str:
     """Term of one normalised word, or "" when it carries no subject matter."""
-    if word.endswith("'s"):
-        word = word[:-2]
-    word = word.replace("'", "")
-    if word in ENGLISH_STOP_WORDS:
+    head, apostrophe, _ = word.partition("'")
+    if apostrophe:
+        # "Ann's" is Ann; "we'll" and "don't" are function words, which "well" and "dont" need not be.
+        stem = head[:-1] if word.endswith("n't") else head
+        word = "" if stem in ENGLISH_STOP_WORDS or stem in ("ca", "wo") else word.removesuffix("'s")
+        word = word.replace("'", "")
+    if not word or word in ENGLISH_STOP_WORDS:
         return ""
     digits = NUMBER_WORDS.get(word)
     if digits is not None:
@@ -160,8 +164,18 @@ def _month(value: str) -> int:
     return MONTHS.get(value) or int(value)
 
 
+def _is_possible(mention: DateMention) -> bool:
+    return 1 <= mention.month <= 12 and (mention.day is None or 1 <= mention.day <= 31)
+
+
+def _says_more(one: DateMention, other: DateMention) -> bool:
+    """Whether ``one`` is a fuller reading of the same words as ``other``, which names no day."""
+    same_year = other.year is None or one.year in (None, other.year)
+    return other.day is None and one.month == other.month and same_year and one != other
+
+
 def dates(text: str) -> tuple[DateMention, ...]:
-    """Calendar dates named in English, Chinese, Japanese or ISO form, in the order of the patterns.
+    """Calendar dates named in English, Chinese, Japanese or ISO form, at most 16, in the order of the patterns.
 
     Relative dates ("yesterday") are not resolved here: they need a clock.
     """
@@ -174,11 +188,13 @@ def dates(text: str) -> tuple[DateMention, ...]:
                 month=_month(match[month]),
                 day=int(match[day]) if day and match[day] else None,
             )
-            if not 1 <= mention.month <= 12 or (mention.day is not None and not 1 <= mention.day <= 31):
+            if mention in found or not _is_possible(mention):
                 continue
-            if not any(m.month == mention.month and m.day is not None for m in found) or mention.day is not None:
+            if not any(_says_more(other, mention) for other in found):
                 found.append(mention)
-    return tuple(dict.fromkeys(found))
+            if len(found) == _MOST_DATES:
+                return tuple(found)
+    return tuple(found)
 
 
 def _names(text: str, memo: Memo) -> frozenset[str]:

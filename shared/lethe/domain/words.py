@@ -9,7 +9,7 @@ ENGLISH_STOP_WORDS: Final = frozenset(
     they them their theirs themselves one ones someone anyone everyone something anything everything am is are
     was were be been being do does did doing done have has had having will would shall should can could may
     might must ought need dont doesnt didnt isnt arent wasnt werent havent hasnt hadnt wont wouldnt cant couldnt
-    shouldnt im ive id ill youre youve youd youll hes shes its theyre theyve theyd theyll weve wed well were
+    shouldnt im ive youre youve youd youll its theyre theyve theyd theyll weve were
     thats whats wheres whos hows theres heres lets and or but nor so yet if then else than as because since
     while although though unless until of in on at by to from with without within into onto upon about over
     under between among through during before after above below up down out off for against around across along
@@ -18,7 +18,7 @@ ENGLISH_STOP_WORDS: Final = frozenset(
     own please ok okay hey hi hello oh wow yeah
     """.split()
 )
-"""Words that carry no subject matter; apostrophes are already dropped ("don't" is ``dont``)."""
+"""Words that carry no subject matter; contractions are listed as they are typed without the apostrophe ("dont")."""
 
 CONVERSATION_WORDS: Final = frozenset(
     """

@@ -11,7 +11,6 @@ INDEXED_CHARACTERS: Final = 500
 """Room for a memory and its context together in the word index; a longer memory stands alone."""
 
 _SHORTEST_CONTEXT: Final = 20
-_LONGEST_MEMORY_EMBEDDED: Final = 500
 _AGENT_NAMES: Final = frozenset(("assistant", "agent", "ai", "bot", "system", "tool", "model"))
 
 
@@ -59,6 +58,6 @@ def embedding_text(speaker: str, occurred_at: datetime | None, text: str, contex
     """
     del occurred_at
     own = f"{speaker}: {text}" if speaker else text
-    own = own[:_LONGEST_MEMORY_EMBEDDED]
+    own = own[:EMBEDDED_CHARACTERS]
     tail = context_tail(own, context, EMBEDDED_CHARACTERS)
     return f"{own}\n{tail}" if tail else own

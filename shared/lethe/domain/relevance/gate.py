@@ -5,6 +5,7 @@ own over facts about the question and this memory as a whole, plus the ranking s
 best candidate. It therefore never changes the order, and one threshold means the same for every question.
 """
 
+import math
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -19,6 +20,7 @@ from lethe.domain.text import QueryText, is_unspaced
 _DATE_MASS: Final = 3.0
 """Idf-like weight of a named date among the terms: that of a word in about one memory of twenty."""
 _MONTH_ONLY: Final = 0.5
+_PARAPHRASE: Final = 0.1
 _LEAD_OVER: Final = 5
 """The best candidate's lead is taken over the candidate of this rank (0-based)."""
 
@@ -28,33 +30,28 @@ class GateFacts:
     """What the gate knows about a question and a memory.
 
     Attributes:
-        agreement: Geometric mean of coverage and cosine of the best candidate: high only if words and
-            meaning agree.
+        agreement: Geometric mean of coverage and cosine of the best candidate: high only if words and meaning
+            agree. A named date counts among the words, and a tenth is added to coverage, so that a paraphrase
+            without a common word still counts by its meaning.
         cosine: Best cosine of any candidate.
-        unknown: Share of the question's idf mass in terms that this memory never used.
+        spaced_cosine: The same for a question in a script with spaces, else 0: there it tells more.
         unknown_names: Share of the names in the question that this memory never used.
-        lead: Ranking score of the best candidate over that of the sixth.
+        lead: Ranking score of the best candidate over that of the sixth, or of the last.
         unspaced: 1 for a question in a script without spaces, whose coverage counts character pairs.
+        size: ``log(1 + memories)``: the best of many unrelated memories looks better than the best of few.
     """
 
     agreement: float
     cosine: float
-    unknown: float
+    spaced_cosine: float
     unknown_names: float
     lead: float
     unspaced: float
+    size: float
 
     def logit(self, weights: GateWeights) -> float:
         """Log-odds that the best candidate is relevant."""
-        return (
-            weights.bias
-            + weights.agreement * self.agreement
-            + weights.cosine * self.cosine
-            + weights.unknown * self.unknown
-            + weights.unknown_names * self.unknown_names
-            + weights.lead * self.lead
-            + weights.unspaced * self.unspaced
-        )
+        return float(weights.bias + sum(getattr(weights, name) * getattr(self, name) for name in FACT_NAMES))
 
 
 FACT_NAMES: Final = tuple(f.name for f in fields(GateFacts))
@@ -65,24 +62,34 @@ def gate_facts(
 ) -> GateFacts:
     """Gather the facts; ``scores`` are the ranking scores of at least one candidate."""
     order = np.argsort(-scores, kind="stable")
-    best = int(order[0])
-    frequency = statistics.document_frequency
-    covered, mass = covered_mass(candidates.lexical, query.subject_terms, statistics)
-    mass += _DATE_MASS * len(query.dates)
-    dated = np.maximum(features.day[best], _MONTH_ONLY * features.month[best]) if query.dates else 0.0
-    coverage = (float(covered[best]) + _DATE_MASS * float(dated)) / mass if mass > 0 else 0.0
-    unknown = sum(statistics.idf(t) for t in query.subject_terms if not frequency.get(t))
-    strange = sum(1 for name in query.names if not frequency.get(name))
-    best_cosine = float(features.cosine[best]) if features.cosine.any() else 1.0  # words alone must agree
-    sixth = order[min(_LEAD_OVER, len(order) - 1)]
+    best, sixth = int(order[0]), int(order[min(_LEAD_OVER, len(order) - 1)])
+    # Without vectors the words must agree alone.
+    meaning = max(0.0, float(features.cosine[best])) if features.cosine.any() else 1.0
+    coverage = min(1.0, _coverage(query, features, best, candidates, statistics))
+    strange = sum(1 for name in query.names if not statistics.document_frequency.get(name))
+    unspaced = float(is_unspaced(query.text))
+    cosine = float(features.cosine.max())
     return GateFacts(
-        agreement=float(np.sqrt(min(1.0, coverage) * max(0.0, best_cosine))),
-        cosine=float(features.cosine.max()),
-        unknown=unknown / mass if mass > 0 else 0.0,
+        agreement=math.sqrt((coverage + _PARAPHRASE) * meaning),
+        cosine=cosine,
+        spaced_cosine=cosine * (1 - unspaced),
         unknown_names=strange / len(query.names) if query.names else 0.0,
         lead=float(scores[best] - scores[sixth]),
-        unspaced=float(is_unspaced(query.text)),
+        unspaced=unspaced,
+        size=math.log1p(statistics.documents),
     )
+
+
+def _coverage(
+    query: QueryText, features: Features, best: int, candidates: Candidates, statistics: TermStatistics
+) -> float:
+    """Share of the question's idf mass that the best candidate holds, dates among it."""
+    covered, mass = covered_mass(candidates.lexical, query.subject_terms, statistics)
+    held = float(covered[best])
+    if query.dates:
+        mass += _DATE_MASS * len(query.dates)
+        held += _DATE_MASS * max(float(features.day[best]), _MONTH_ONLY * float(features.month[best]))
+    return held / mass if mass > 0 else 0.0
 
 
 def relevance(scores: Floats, logit: float, weights: GateWeights) -> Floats:

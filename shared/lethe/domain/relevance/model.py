@@ -38,10 +38,11 @@ class GateWeights:
     bias: float
     agreement: float
     cosine: float
-    unknown: float
+    spaced_cosine: float
     unknown_names: float
     lead: float
     unspaced: float
+    size: float
     below_best: float
 
 

@@ -109,8 +109,8 @@ def _rescale(raw: Floats, vectors: Floats, model: RelevanceModel) -> Floats:
     return np.asarray(np.clip(scaled, -1.0, 1.0), np.float32)
 
 
-def estimate_scale(vectors: Floats, prior: CosineScale) -> CosineScale:
-    """Cosine scale of an unknown embedder from the memories' own vectors, drawn to ``prior`` when few.
+def estimate_scale(vectors: Floats, prior: CosineScale, trusted: bool = False) -> CosineScale:
+    """Cosine scale of an embedder from memories' own vectors, drawn to ``prior`` when few unless ``trusted``.
 
     Up to 96 evenly spaced memories are compared pairwise; their cosines stand for unrelated pairs.
     """
@@ -122,7 +122,7 @@ def estimate_scale(vectors: Floats, prior: CosineScale) -> CosineScale:
     if len(sample) < 2:
         return prior
     pairs = (sample @ sample.T)[np.triu_indices(len(sample), 1)]
-    trust = len(sample) / (len(sample) + _PRIOR_MEMORIES)
+    trust = 1.0 if trusted else len(sample) / (len(sample) + _PRIOR_MEMORIES)
     return CosineScale(
         background=trust * float(pairs.mean()) + (1 - trust) * prior.background,
         spread=trust * float(pairs.std()) + (1 - trust) * prior.spread,
