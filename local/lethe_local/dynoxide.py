@@ -41,6 +41,7 @@ class Dynoxide:
 
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
         self._process = process
+        self.pid = process.pid
         self.url = f"http://127.0.0.1:{port}"
 
     @classmethod

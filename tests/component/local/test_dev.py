@@ -100,6 +100,16 @@ def _wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A process that ended and that nobody has waited for yet still has its number.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
 def _write(dev: Dev, text: str) -> None:
     assert dev.call("POST", "/v1/memories", {"user_id": "alice", "text": text})["results"][0]["event"] == "stored"
 
@@ -153,8 +163,11 @@ def test_dynoxide_keeps_an_answered_write_even_when_the_process_is_killed(
         dev.process.kill()
         dev.process.wait(PATIENCE)
         assert (state / "dev.json").exists()
+        orphan = int((state / "dynoxide.pid").read_text())
     with _dev(embeddings, state, tables="dynoxide") as dev:
         assert _texts(dev) == ["I keep two parrots."]
+        assert int((state / "dynoxide.pid").read_text()) != orphan
+        assert not _runs(orphan)
         assert dev.stop(signal.SIGTERM) == 0
 
 
