@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from lethe.domain.idempotency import StoredAnswer
+from lethe.domain.idempotency import StoredAnswer, about_entity, named_in
 from lethe.domain.identity import Caller, Permission, Space
 from lethe.entry.idempotency import Idempotency, with_user, without_user
-from lethe.errors import IdempotencyMismatch, InProgress, MalformedRequest, NotFound, Unavailable
+from lethe.errors import Erased, IdempotencyMismatch, InProgress, MalformedRequest, NotFound, Unavailable
 from tests.fakes.idempotency import FakeIdempotencyRecords
 from tests.fakes.time_and_ids import FixedClock
 
@@ -136,9 +136,11 @@ def test_an_erased_subjects_answer_is_not_given_again() -> None:
     house.epoch = 0
     with pytest.raises(NotFound):
         house.run()
-    house.epoch = 2  # admitted again: the request runs anew
-    assert house.run() == (201, False)
-    assert house.performed == 2
+    house.epoch = 2  # admitted again: a client's retry must not bring back what was erased
+    with pytest.raises(Erased):
+        house.run()
+    assert house.performed == 1
+    assert house.run("another key") == (201, False)
 
 
 @pytest.mark.parametrize("key", ["", "a b", "\x1f", "\x7f", "é", "x" * 129, "a\n"])
@@ -163,3 +165,12 @@ def test_user_ids_leave_a_stored_answer_and_come_back(user_id: str) -> None:
     assert hidden.count('"user_id":@') >= 2
     assert with_user(hidden, user_id) == body
     assert without_user(body, None) == body == with_user(body, None)
+
+
+def test_an_answer_names_the_memories_and_entities_that_it_speaks_of() -> None:
+    memory = "mem_01M8ND3VBR8YMG73KAFCXV57CF"
+    body = json.dumps(
+        {"results": [{"memory": {"id": memory}}], "entities": [{"key": "shoe.size"}]}, separators=(",", ":")
+    )
+    assert named_in(body) == {memory, about_entity("shoe.size")}
+    assert named_in('{"notice":""}') == frozenset()
