@@ -24,7 +24,7 @@ def ask_all(client: Lethe, played: Played, session_id: str, screen: Screen) -> l
     user_id = played.conversation.user_id
     for question in played.conversation.questions:
         started = time.perf_counter()
-        answer = client.recall(question.query, user_id=user_id, session_id=session_id)
+        answer = client.recall(question.query, user_id=user_id, session_id=session_id, threshold=question.threshold)
         asked.append(Asked(question, answer, (time.perf_counter() - started) * 1000))
         _show(asked[-1], played, screen)
         # The agent keeps the conversation going; a question must not become a memory.

@@ -58,6 +58,7 @@ class Question:
         expects: the outcome that is right.
         evidence: ids of the user messages whose memories must be in the context; all of them.
         hard: what makes it hard, for the reader of the demo.
+        threshold: the least relevance that the caller asks for; None for the service's default.
         show: what else is shown for it: the whole context, or the explanation of its candidates.
     """
 
@@ -65,6 +66,7 @@ class Question:
     expects: Expectation
     evidence: tuple[str, ...]
     hard: str
+    threshold: float | None
     show: Show | None
 
 
@@ -139,6 +141,7 @@ def _question(data: JsonObject) -> Question:
         expects=cast("Expectation", _one_of(data, "expects", ("found", "nothing_relevant"))),
         evidence=_texts(data, "evidence"),
         hard=_text(data, "hard"),
+        threshold=_optional_number(data, "threshold"),
         show=cast("Show", _one_of(data, "show", ("context", "explain"))) if "show" in data else None,
     )
 
@@ -154,6 +157,15 @@ def _text(data: JsonObject, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{name} must be a text")
     return value
+
+
+def _optional_number(data: JsonObject, name: str) -> float | None:
+    value = data.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} must be a number")
+    return float(value)
 
 
 def _one_of(data: JsonObject, name: str, allowed: tuple[str, ...]) -> str:

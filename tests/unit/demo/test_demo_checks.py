@@ -23,8 +23,8 @@ LINES = (
     Line("u1-reply", "assistant", "You must love the sea.", datetime(2026, 5, 3, 9, 1, tzinfo=UTC)),
     Line("u2", "user", "Is it warm there?", datetime(2026, 5, 3, 9, 2, tzinfo=UTC)),
 )
-QUESTION = Question("Where does she live?", "found", ("u1",), "nothing", None)
-NOTHING = Question("What is her shoe size?", "nothing_relevant", (), "nothing", None)
+QUESTION = Question("Where does she live?", "found", ("u1",), "nothing", None, None)
+NOTHING = Question("What is her shoe size?", "nothing_relevant", (), "nothing", None, None)
 SOURCE: dict[str, object] = {"session_id": "s1", "message_ids": ["m1"], "actor": "a", "origin": "user"}
 STORED: dict[str, object] = {"event": "stored", "reason": "stated_by_user", "memory": memory(source=SOURCE)}
 CONTEXT = '<memory>\n- 2026-05-03, "Alice": "I moved to Lisbon."\n</memory>'

@@ -68,6 +68,9 @@ def test_the_questions_cover_what_makes_memory_hard() -> None:
     assert 4 <= len(CHINESE.questions) <= 5
     assert any(question.expects == "nothing_relevant" for question in ENGLISH.questions)
     assert any(question.query.isascii() for question in CHINESE.questions)
+    # A threshold of 0 always finds something: it must not be what makes the other questions pass.
+    assert [question.threshold for question in ENGLISH.questions] == [None] * len(ENGLISH.questions)
+    assert sum(question.threshold is not None for question in CHINESE.questions) <= 1
     assert {question.show for question in ENGLISH.questions} == {"context", "explain", None}
 
 
