@@ -8,7 +8,7 @@ Expired items are never returned. ``tests/contract`` holds one suite a port, run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
@@ -337,6 +337,10 @@ class IdempotencyRecords(Protocol):
 
     def answer(self, space: Space, key_digest: str, now: datetime) -> StoredAnswer | None:
         """The first answer, or None when it has been erased or has expired."""
+        ...
+
+    def forget(self, space: Space, about: Set[str]) -> int:
+        """Delete the answers that speak of anything in ``about``; how many went. Their claims stay answered."""
         ...
 
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:

@@ -137,3 +137,19 @@ def test_one_of_many_wins(strict_stores: Stores) -> None:
         outcomes = list(threads.map(claim, range(160)))
     for key in range(20):
         assert sorted(outcomes[key::20]) == ["in_progress"] * 7 + ["started"]
+
+
+def test_an_answer_goes_with_what_it_speaks_of_and_no_other(stores: Stores) -> None:
+    records, space, other = stores.idempotency, stores.new_space(), stores.new_space()
+    one, two = replace(ANSWER, about=frozenset({"mem_1", "session:s"})), replace(ANSWER, about=frozenset({"mem_2"}))
+    for key, answer in (("one", one), ("two", two), ("plain", ANSWER)):
+        records.claim(space.tenant, key, "request", NOON, DEADLINE)
+        records.store(space, space.tenant, key, answer, NOON)
+    records.store(other, other.tenant, "one", one, NOON)
+    assert records.forget(space, {"mem_1", "mem_9"}) == 1
+    assert records.answer(space, "one", NOON) is None
+    assert records.claim(space.tenant, "one", "request", NOON, DEADLINE) is Claim.ANSWERED
+    assert records.answer(space, "two", NOON) == two
+    assert records.answer(space, "plain", NOON) == ANSWER
+    assert records.answer(other, "one", NOON) == one
+    assert records.forget(space, {"mem_1"}) == 0

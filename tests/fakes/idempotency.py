@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -51,6 +52,13 @@ class FakeIdempotencyRecords:
     def answer(self, space: Space, key_digest: str, now: datetime) -> StoredAnswer | None:
         found = self._answers.get((space, key_digest))
         return found[0] if found is not None and found[1] > now else None
+
+    def forget(self, space: Space, about: Set[str]) -> int:
+        with self._lock:
+            found = [key for key, (answer, _) in self._answers.items() if key[0] == space and answer.about & about]
+            for key in found:
+                del self._answers[key]
+            return len(found)
 
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
         with self._lock:

@@ -16,7 +16,7 @@ TABLE_RIGHTS = {
         "AccessTable": {"GetItem"},
     },
     "WriteFunction": {
-        "SubjectsTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
+        "SubjectsTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"},
         "SessionsTable": {
             "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
         },

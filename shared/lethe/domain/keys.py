@@ -90,6 +90,11 @@ def answer(epoch: int, key_digest: str, part: int) -> str:
     return join("IDEMPOTENCY", str(epoch), key_digest, number(part))
 
 
+def answers(epoch: int) -> str:
+    """What the sort keys of all answers of an epoch begin with."""
+    return join("IDEMPOTENCY", str(epoch)) + SEPARATOR
+
+
 def session(session_id: str) -> str:
     """A session's head."""
     return join("SESSION", session_id)

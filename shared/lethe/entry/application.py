@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from lethe.domain import ids
-from lethe.domain.idempotency import StoredAnswer
+from lethe.domain.idempotency import StoredAnswer, about_session, named_in
 from lethe.domain.identity import Caller, Space
 from lethe.entry.authorizer import caller_of
 from lethe.entry.call import Answer, Call
@@ -110,7 +110,7 @@ class Application:
             call.caller,
             request,
             lambda: self._open_space(call.caller, call.user_id),
-            lambda: _stored(operation(call), call.user_id),
+            lambda: _stored(operation(call), call),
         )
         response = _response(stored.status, with_user(stored.body, call.user_id))
         if replayed:
@@ -196,8 +196,12 @@ def _if_match(headers: Mapping[str, str]) -> int | None:
     return int(match[1])
 
 
-def _stored(answer: Answer, user_id: str | None) -> StoredAnswer:
-    return StoredAnswer(answer.status, without_user(_body_text(answer), user_id))
+def _stored(answer: Answer, call: Call) -> StoredAnswer:
+    body = _body_text(answer)
+    about = named_in(body)
+    if session_id := call.path.get("session_id") or getattr(call.body, "session_id", None):
+        about |= {about_session(session_id)}
+    return StoredAnswer(answer.status, without_user(body, call.user_id), about)
 
 
 def _body_text(answer: Answer) -> str:

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from lethe.domain.idempotency import Claim, StoredAnswer, digest
 from lethe.domain.identity import Caller, Space
-from lethe.errors import MalformedRequest
+from lethe.errors import Erased, MalformedRequest
 from lethe.ports import Clock, IdempotencyRecords
 
 REPLAYED_HEADER: Final = "Idempotency-Replayed"
@@ -42,7 +42,11 @@ class Idempotency:
         ``open_space`` is asked before a stored answer is given again, so that nobody reads the answer of a subject
         that was erased since. A request that fails leaves no claim behind.
 
-        Raises MalformedRequest on a bad key, InProgress, IdempotencyMismatch, and what ``perform`` raises.
+        A repetition never runs again, not even when the first answer is gone: what was deleted must not come back
+        with a client's retry.
+
+        Raises MalformedRequest on a bad key, InProgress, IdempotencyMismatch, Erased (the answer went with what it
+        spoke of), and what ``perform`` raises.
         """
         if not _KEY.fullmatch(key):
             raise MalformedRequest("invalid_header", "Idempotency-Key must be 1 to 128 visible ASCII characters")
@@ -52,9 +56,9 @@ class Idempotency:
         claim = self._records.claim(caller.tenant, key_digest, request_digest, now, now + _RUNNING)
         if claim is Claim.ANSWERED:
             first = self._records.answer(open_space(), key_digest, now)
-            if first is not None:
-                return first, True
-            # The answer went with an erasure; the subject was admitted again and starts empty.
+            if first is None:
+                raise Erased("the first answer to this request was erased with what it spoke of")
+            return first, True
         return self._first(caller, key_digest, request_digest, open_space, perform), False
 
     def _first(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 
 class Observer(Protocol):
@@ -25,7 +25,8 @@ class PowertoolsObserver:
 
     def __init__(self, function: str) -> None:
         self._logger = Logger(service=f"lethe-{function}")
-        self._metrics = Metrics(namespace="Lethe", service=f"lethe-{function}")
+        # Ephemeral: several containers may share a process on a laptop, and Metrics keeps its state in the class.
+        self._metrics = EphemeralMetrics(namespace="Lethe", service=f"lethe-{function}")
 
     def served(self, route: str, request_id: str, status: int, seconds: float) -> None:
         """An answer went out."""

@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from lethe.entry.authorizer import Authorizer
     from lethe.entry.cursor import Cursors
     from lethe.entry.idempotency import Idempotency
-    from lethe.ports import AccessStore, Clock, Embedder, Entities, Memories, Sessions, SubjectHeads
+    from lethe.ports import AccessStore, Clock, Embedder, Entities, IdempotencyRecords, Memories, Sessions, SubjectHeads
     from lethe.services.access import Access
+    from lethe.services.entities import EntityDesk
+    from lethe.services.memories import MemoryDesk
+    from lethe.services.remember import Remember
+    from lethe.services.sessions import SessionDesk
     from lethe.services.spaces import Spaces
 
 _THREADS = 8
@@ -46,27 +50,17 @@ def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) 
 
 def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
     """The function ``write``."""
-    from lethe.domain.policy import DEFAULT_POLICY
     from lethe.entry.application import Application
     from lethe.entry.observability import PowertoolsObserver
     from lethe.entry.operations.entities import EntityWrites
     from lethe.entry.operations.memories import MemoryWrites
     from lethe.entry.operations.sessions import SessionWrites
-    from lethe.services.entities import EntityDesk
-    from lethe.services.memories import MemoryDesk
-    from lethe.services.remember import Remember
-    from lethe.services.sessions import SessionDesk
 
     parts = _Parts(WriteSettings.from_environment(environment), clock)
-    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids, parts.threads)
-    sessions = SessionDesk(
-        parts.sessions, parts.entities, parts.memories, remember, DEFAULT_POLICY, parts.clock, parts.ids, parts.threads
-    )
-    desk = MemoryDesk(parts.memories, parts.embedder, parts.clock)
     operations = {
-        **SessionWrites(parts.spaces, sessions, parts.clock).operations(),
-        **MemoryWrites(parts.spaces, remember, desk, parts.clock, parts.ids).operations(),
-        **EntityWrites(parts.spaces, EntityDesk(parts.entities, parts.clock, parts.ids), parts.clock).operations(),
+        **SessionWrites(parts.spaces, parts.session_desk, parts.clock).operations(),
+        **MemoryWrites(parts.spaces, parts.remember, parts.memory_desk, parts.clock, parts.ids).operations(),
+        **EntityWrites(parts.spaces, parts.entity_desk, parts.clock).operations(),
     }
     return Application(operations, parts.spaces.for_writing, parts.idempotency, PowertoolsObserver("write"))
 
@@ -82,11 +76,7 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
     from lethe.entry.operations.memories import MemoryReads
     from lethe.entry.operations.recall import RecallReads, ServiceReads
     from lethe.entry.operations.sessions import SessionReads
-    from lethe.services.entities import EntityDesk
-    from lethe.services.memories import MemoryDesk
     from lethe.services.recall import Recall
-    from lethe.services.remember import Remember
-    from lethe.services.sessions import SessionDesk
     from lethe.services.subjects import SubjectDesk
 
     settings = RecallSettings.from_environment(environment)
@@ -96,16 +86,11 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
     recall = Recall(
         parts.spaces, index, parts.sessions, entities, parts.embedder, DEFAULT_POLICY, parts.clock, parts.threads
     )
-    remember = Remember(parts.memories, parts.embedder, parts.clock, parts.ids, parts.threads)
-    sessions = SessionDesk(
-        parts.sessions, parts.entities, parts.memories, remember, DEFAULT_POLICY, parts.clock, parts.ids, parts.threads
-    )
-    desk = MemoryDesk(parts.memories, parts.embedder, parts.clock)
     subjects = SubjectDesk(parts.spaces, parts.sessions, parts.entities, parts.memories, parts.clock)
     operations = {
-        **SessionReads(parts.spaces, sessions, parts.cursors).operations(),
-        **MemoryReads(parts.spaces, desk, recall, parts.cursors, parts.clock).operations(),
-        **EntityReads(parts.spaces, EntityDesk(parts.entities, parts.clock, parts.ids), parts.cursors).operations(),
+        **SessionReads(parts.spaces, parts.session_desk, parts.cursors).operations(),
+        **MemoryReads(parts.spaces, parts.memory_desk, recall, parts.cursors, parts.clock).operations(),
+        **EntityReads(parts.spaces, parts.entity_desk, parts.cursors).operations(),
         **RecallReads(recall, subjects, parts.clock).operations(),
         **ServiceReads(parts.heads, index, parts.embedder).operations(),
     }
@@ -193,10 +178,50 @@ class _Parts:
 
     @cached_property
     def idempotency(self) -> Idempotency:
-        from lethe.adapters.dynamodb.idempotency import DynamoIdempotencyRecords
         from lethe.entry.idempotency import Idempotency
 
-        return Idempotency(DynamoIdempotencyRecords(self._database), self.master_key, self.clock)
+        return Idempotency(self.answers, self.master_key, self.clock)
+
+    @cached_property
+    def answers(self) -> IdempotencyRecords:
+        from lethe.adapters.dynamodb.idempotency import DynamoIdempotencyRecords
+
+        return DynamoIdempotencyRecords(self._database)
+
+    @cached_property
+    def remember(self) -> Remember:
+        from lethe.services.remember import Remember
+
+        return Remember(self.memories, self.embedder, self.clock, self.ids, self.threads)
+
+    @cached_property
+    def session_desk(self) -> SessionDesk:
+        from lethe.domain.policy import DEFAULT_POLICY
+        from lethe.services.sessions import SessionDesk
+
+        return SessionDesk(
+            self.sessions,
+            self.entities,
+            self.memories,
+            self.answers,
+            self.remember,
+            DEFAULT_POLICY,
+            self.clock,
+            self.ids,
+            self.threads,
+        )
+
+    @cached_property
+    def memory_desk(self) -> MemoryDesk:
+        from lethe.services.memories import MemoryDesk
+
+        return MemoryDesk(self.memories, self.answers, self.embedder, self.clock)
+
+    @cached_property
+    def entity_desk(self) -> EntityDesk:
+        from lethe.services.entities import EntityDesk
+
+        return EntityDesk(self.entities, self.answers, self.clock, self.ids)
 
     @cached_property
     def cursors(self) -> Cursors:

@@ -7,12 +7,13 @@ from datetime import datetime
 
 from lethe.domain import ids
 from lethe.domain.entity import Entity, EntityCategory
+from lethe.domain.idempotency import about_entity
 from lethe.domain.identity import Space
 from lethe.domain.json_path import JsonPath
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Origin
 from lethe.errors import NotFound
-from lethe.ports import Clock, Entities, Ids
+from lethe.ports import Clock, Entities, IdempotencyRecords, Ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ class EntityQuery:
 class EntityDesk:
     """Use cases on entities."""
 
-    def __init__(self, entities: Entities, clock: Clock, new_ids: Ids) -> None:
+    def __init__(self, entities: Entities, answers: IdempotencyRecords, clock: Clock, new_ids: Ids) -> None:
         self._entities = entities
+        self._answers = answers
         self._clock = clock
         self._ids = new_ids
 
@@ -106,5 +108,6 @@ class EntityDesk:
         return versions
 
     def delete(self, space: Space, key: str, session_id: str | None) -> None:
-        """Delete value and history; deleting what is gone already is no error."""
+        """Delete value, history and stored answers that show them; deleting what is gone already is no error."""
         self._entities.delete(space, key, session_id)
+        self._answers.forget(space, {about_entity(key)})

@@ -11,7 +11,7 @@ from lethe.domain.memory import Embedding, Memory, MemoryFilter, content_hash
 from lethe.domain.relevance.documents import embedding_text
 from lethe.domain.text import language
 from lethe.errors import NotFound, VersionConflict
-from lethe.ports import Clock, Embedder, Memories, Page
+from lethe.ports import Clock, Embedder, IdempotencyRecords, Memories, Page
 
 _SCAN_PAGE = 200
 
@@ -19,8 +19,9 @@ _SCAN_PAGE = 200
 class MemoryDesk:
     """What a person or an agent does with single memories."""
 
-    def __init__(self, memories: Memories, embedder: Embedder, clock: Clock) -> None:
+    def __init__(self, memories: Memories, answers: IdempotencyRecords, embedder: Embedder, clock: Clock) -> None:
         self._memories = memories
+        self._answers = answers
         self._embedder = embedder
         self._clock = clock
 
@@ -76,8 +77,9 @@ class MemoryDesk:
         )
 
     def delete(self, space: Space, memory_id: str) -> None:
-        """Delete the memory with its history; deleting what is gone already is no error."""
+        """Delete the memory with its history and stored answers that show it; again is no error."""
         self._memories.delete(space, [memory_id])
+        self._answers.forget(space, {memory_id})
 
 
 def _named_time(seen: Memory) -> datetime | None:

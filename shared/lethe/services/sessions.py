@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lethe.domain import ids
+from lethe.domain.idempotency import about_session
 from lethe.domain.identity import Space
 from lethe.domain.json_values import JsonObject
 from lethe.domain.policy import Policy
 from lethe.domain.session import Due, Message, Role, Session, SessionSummary
 from lethe.domain.session_due import summary_due
 from lethe.errors import NotFound
-from lethe.ports import Clock, Entities, Ids, Memories, NewMessage, Page, Sessions
+from lethe.ports import Clock, Entities, IdempotencyRecords, Ids, Memories, NewMessage, Page, Sessions
 from lethe.services.remember import Remember, Remembered
 
 
@@ -57,6 +58,7 @@ class SessionDesk:
         sessions: Sessions,
         entities: Entities,
         memories: Memories,
+        answers: IdempotencyRecords,
         remember: Remember,
         policy: Policy,
         clock: Clock,
@@ -66,6 +68,7 @@ class SessionDesk:
         self._sessions = sessions
         self._entities = entities
         self._memories = memories
+        self._answers = answers
         self._remember = remember
         self._policy = policy
         self._clock = clock
@@ -140,7 +143,7 @@ class SessionDesk:
         return self._sessions.end(space, session_id, self._clock.now())
 
     def delete(self, space: Space, session_id: str) -> None:
-        """Delete the session, what holds only in it, and the memories that were taken from it.
+        """Delete the session, what holds only in it, the memories taken from it, and stored answers that show them.
 
         Its head and messages go last: a delete that was interrupted leaves a session that can be deleted again.
         """
@@ -148,4 +151,5 @@ class SessionDesk:
         if taken:
             self._memories.delete(space, taken)
         self._entities.delete_session(space, session_id)
+        self._answers.forget(space, {about_session(session_id), *taken})
         self._sessions.delete(space, session_id)

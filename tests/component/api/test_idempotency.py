@@ -149,3 +149,28 @@ def test_1_to_128_visible_ascii_characters_make_a_key(api: Api, key: str) -> Non
 def test_anything_else_is_no_key(api: Api, key: str) -> None:
     api.post("/v1/memories", BODY, idempotency_key=key).problem(400, "invalid_header")
     assert count(api) == 0
+
+
+@pytest.mark.parametrize("thing", ["memory", "session", "entity"])
+def test_what_was_deleted_does_not_come_back_with_a_repetition(api: Api, thing: str) -> None:
+    keep = {"user_id": "ann", "text": "I keep owls"}
+    kept = api.post("/v1/memories", keep, idempotency_key="keep")
+    requests: dict[str, tuple[str, str, dict[str, object]]] = {
+        "memory": ("POST", "/v1/memories", {"text": "I keep bees"}),
+        "session": ("POST", "/v1/sessions/s/messages", {"messages": [{"role": "user", "content": "I keep bees"}]}),
+        "entity": ("PUT", "/v1/entities/bees", {"value": 7, "category": "profile"}),
+    }
+    method, path, body = requests[thing]
+    first = api.send(method, path, {"user_id": "ann", **body}, headers={"idempotency-key": "k"}).ok(201)
+    gone = {"memory": "/v1/memories/", "session": "/v1/sessions/s", "entity": "/v1/entities/bees"}[thing]
+    if thing == "memory":
+        gone += first["results"][0]["memory"]["id"]
+    found = {"user_id": "ann", "query": "Which animals do I keep?", "threshold": 0}
+    api.post("/v1/recall", found, idempotency_key="recall").ok()
+    assert api.delete(gone, user_id="ann").status == 204
+
+    again = api.send(method, path, {"user_id": "ann", **body}, headers={"idempotency-key": "k"})
+    again.problem(410, "erased")
+    api.post("/v1/recall", found, idempotency_key="recall").problem(410, "erased")
+    assert "bees" not in api.post("/v1/recall", found).text
+    assert api.post("/v1/memories", keep, idempotency_key="keep").raw == kept.raw

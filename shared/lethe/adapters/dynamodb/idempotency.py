@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Set
 from datetime import datetime
 from functools import partial
 
@@ -62,6 +63,7 @@ class DynamoIdempotencyRecords:
                 status=answer.status,
                 body=parts[n],
                 parts=len(parts),
+                about=tuple(sorted(answer.about)),
                 ttl=epoch_seconds(now + KEPT),
             )
             try:
@@ -86,7 +88,17 @@ class DynamoIdempotencyRecords:
             if part is None:
                 return None
             packed += part.body
-        return StoredAnswer(first.status, zlib.decompress(packed).decode())
+        return StoredAnswer(first.status, zlib.decompress(packed).decode(), frozenset(first.about or ()))
+
+    def forget(self, space: Space, about: Set[str]) -> int:
+        """One query over the names of the subject's answers, and a batch of deletes when some speak of ``about``."""
+        partition = keys.subject_partition(space.tenant, space.subject)
+        kept = self._database.query(
+            self._answer, partition, keys.beginning_with(keys.answers(space.epoch)), attributes=("pk", "sk", "about")
+        )
+        found = [row for row in map(self._answer.from_raw_data, kept) if not about.isdisjoint(row.about or ())]
+        self._database.delete_many(self._answer, [(row.pk, row.sk) for row in found])
+        return len({row.sk.rpartition("#")[0] for row in found})
 
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
         """One conditional delete; a claim that is answered, or another's, stays."""

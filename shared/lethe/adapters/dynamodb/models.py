@@ -45,6 +45,7 @@ class AnswerRow(Row):
     status = IntAttribute()
     body = BinaryAttribute(legacy_encoding=False)
     parts = IntAttribute()
+    about = TextsAttribute(null=True)
 
 
 class ClaimRow(Row):
