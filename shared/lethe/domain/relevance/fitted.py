@@ -1,5 +1,6 @@
 """The fitted models. Written by ``python -m bench.quality --write``; change nothing by hand."""
 
+from dataclasses import replace
 from typing import Final
 
 from lethe.domain.relevance.model import CosineScale, GateWeights, RankWeights, RelevanceModel
@@ -7,25 +8,121 @@ from lethe.domain.relevance.model import CosineScale, GateWeights, RankWeights, 
 DEFAULT_THRESHOLD: Final = 0.55
 """Relevance from which a memory is returned, unless the request says otherwise."""
 
-_RANK: Final = RankWeights(0.73, 0.42, 2.67, 9.15, 0.17, -3.84, 0.98, -0.33, 0.69, 6.63, 3.57)
-_GATE: Final = GateWeights(
-    bias=-5.0,
-    agreement=6.9,
-    cosine=3.5,
-    spaced_cosine=4.6,
-    unknown_names=-1.4,
-    lead=0.08,
-    unspaced=0.6,
-    size=-0.4,
-    below_best=0.2,
+MINILM_USE: Final = RelevanceModel(
+    version="minilm-use-1",
+    rank=RankWeights(
+        bm25=0.7133,
+        bm25_own=0.458,
+        coverage=2.728,
+        cosine=8.695,
+        speaker=0.1823,
+        agent=-2.946,
+        agent_asked=0.9213,
+        question=-0.3509,
+        length=1.016,
+        day=6.658,
+        month=3.522,
+    ),
+    gate=GateWeights(
+        bias=-2.963,
+        agreement=7.056,
+        cosine=3.529,
+        spaced_cosine=5.067,
+        unknown_names=-1.435,
+        lead=0.09438,
+        unspaced=0.7102,
+        size=-0.4019,
+        below_best=0.2,
+    ),
+    reference=CosineScale(
+        background=0.33,
+        spread=0.1296,
+    ),
+    scale=CosineScale(
+        background=0.33,
+        spread=0.1296,
+    ),
 )
-WORDS_ONLY: Final = RelevanceModel("0", _RANK, _GATE, CosineScale(0.0, 1.0), CosineScale(0.0, 1.0))
-_LOCAL: Final = RelevanceModel("0", _RANK, _GATE, CosineScale(0.13, 0.1), None)
-FITTED: Final = {"local/minilm-use@1": _LOCAL}
+
+USE: Final = RelevanceModel(
+    version="use-1",
+    rank=RankWeights(
+        bm25=0.856,
+        bm25_own=0.5071,
+        coverage=2.833,
+        cosine=7.463,
+        speaker=0.2408,
+        agent=-2.925,
+        agent_asked=0.9834,
+        question=-0.3724,
+        length=0.9739,
+        day=6.932,
+        month=3.519,
+    ),
+    gate=GateWeights(
+        bias=-2.368,
+        agreement=8.072,
+        cosine=2.421,
+        spaced_cosine=3.333,
+        unknown_names=-1.551,
+        lead=0.08621,
+        unspaced=0.07222,
+        size=-0.3606,
+        below_best=0.2,
+    ),
+    reference=CosineScale(
+        background=0.3518,
+        spread=0.1283,
+    ),
+    scale=CosineScale(
+        background=0.3518,
+        spread=0.1283,
+    ),
+)
+
+WORDS: Final = RelevanceModel(
+    version="words-1",
+    rank=RankWeights(
+        bm25=1.483,
+        bm25_own=0.7161,
+        coverage=3.179,
+        cosine=0,
+        speaker=0.4386,
+        agent=-3.532,
+        agent_asked=0.9653,
+        question=-0.3011,
+        length=0.5094,
+        day=7.888,
+        month=3.615,
+    ),
+    gate=GateWeights(
+        bias=-2.324,
+        agreement=7.722,
+        cosine=0,
+        spaced_cosine=0,
+        unknown_names=-1.941,
+        lead=-0.02541,
+        unspaced=-0.753,
+        size=-0.2448,
+        below_best=0.2,
+    ),
+    reference=CosineScale(
+        background=0,
+        spread=1,
+    ),
+    scale=CosineScale(
+        background=0,
+        spread=1,
+    ),
+)
+
+FITTED: Final = {"local/minilm-use@1": MINILM_USE, "local/use@1": USE}
+"""Models by the label of the embedder that they were fitted on."""
+
+OTHER: Final = replace(MINILM_USE, version="minilm-use-1-rescaled", scale=None)
+"""For any other embedder: its cosines are read by their own spread (:func:`~.ranking.estimate_scale`)."""
 
 
 def relevance_model(embedder: str | None) -> RelevanceModel:
     """The model for vectors with the label ``embedder``; ``None`` when a question has no vector."""
-    if embedder is None:
-        return WORDS_ONLY
-    return FITTED.get(embedder, _LOCAL)
+    return WORDS if embedder is None else FITTED.get(embedder, OTHER)
