@@ -32,7 +32,9 @@ def test_memories(client: Lethe) -> None:
     with pytest.raises(VersionConflictError) as caught:
         client.memories.update(memory.id, version=memory.version, user_id="alice", pinned=False)
     assert caught.value.current_version == changed.version
-    assert client.memories.history(memory.id, user_id="alice") == (memory, changed)
+    versions = client.memories.history(memory.id, user_id="alice")
+    assert [(past.version, past.valid_until) for past in versions] == [(1, memory.valid_until), (2, None)]
+    assert versions[-1] == changed
     client.memories.delete(memory.id, user_id="alice")
     client.memories.delete(memory.id, user_id="alice")
     with pytest.raises(NotFoundError):
