@@ -65,8 +65,11 @@ class SubjectHeads(Protocol):
         """Put a first head (epoch 1, active, revision 0) unless there is one; the head that stands afterwards."""
         ...
 
-    def raise_revision(self, space: Space) -> int:
-        """Add one to the revision and return it. Raises Erased when the epoch moved on or is not active."""
+    def raise_revision(self, space: Space, rewrites: bool = False) -> int:
+        """Add one to the revision and return it; with ``rewrites`` it becomes the head's ``rewritten`` too.
+
+        Raises Erased when the epoch moved on or is not active.
+        """
         ...
 
 
@@ -207,6 +210,10 @@ class Memories(Protocol):
 
     def all(self, space: Space) -> tuple[Memory, ...]:
         """Newest versions of every memory, with vectors, in id order; consistent, key ranges read at once."""
+        ...
+
+    def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
+        """Newest versions of memories with ids from ``first_id`` on, with vectors; consistent, in id order."""
         ...
 
     def old_versions(self, space: Space) -> tuple[Memory, ...]:

@@ -157,6 +157,39 @@ def test_all_is_in_the_order_of_ids_beyond_a_megabyte(big_stores: Stores) -> Non
     assert big_stores.memories.count(space) == 400
 
 
+def test_since_gives_the_memories_from_an_id_on(stores: Stores) -> None:
+    space = stores.new_space()
+    added = sorted((memory(f"I know {n} songs") for n in range(5)), key=lambda each: each.id)
+    stores.memories.add(space, added)
+    ids = [each.id for each in added]
+    assert [each.id for each in stores.memories.since(space, ids[2])] == ids[2:]
+    assert [each.id for each in stores.memories.since(space, ids[4])] == ids[4:]
+    assert len(stores.memories.since(space, "mem_00000000000000000000000000")) == 5
+    assert stores.memories.since(space, "mem_7ZZZZZZZZZZZZZZZZZZZZZZZZZ") == ()
+    assert stores.memories.since(stores.new_space(), ids[0]) == ()
+    assert vector_of(stores.memories.since(space, ids[4])[0]).shape == vector_of(added[4]).shape
+
+
+def test_only_additions_leave_the_head_unrewritten(stores: Stores) -> None:
+    space = stores.new_space()
+
+    def rewritten() -> int:
+        head = stores.heads.read(space.tenant, space.subject)
+        assert head is not None
+        return head.rewritten
+
+    one, two = memory("I know one song"), memory("I know two songs")
+    stores.memories.add(space, [one])
+    stores.memories.add(space, [two])
+    assert rewritten() == 0
+    stores.memories.update(space, one, changed(one, "I know no song"))
+    assert rewritten() == stores.revision(space)
+    stores.memories.add(space, [memory("I know three songs")])
+    assert rewritten() == stores.revision(space) - 1
+    stores.memories.delete(space, [two.id])
+    assert rewritten() == stores.revision(space)
+
+
 def test_pages_are_newest_first_and_complete(stores: Stores) -> None:
     space = stores.new_space()
     new = [memory(f"text {n}") for n in range(23)]

@@ -38,6 +38,15 @@ def test_the_revision_counts(stores: Stores) -> None:
     assert stores.revision(space) == 3
 
 
+def test_rewritten_is_the_revision_of_the_newest_rewrite(stores: Stores) -> None:
+    space = stores.new_space()
+    for rewrites, expected in ((False, (1, 0)), (True, (2, 2)), (False, (3, 2)), (True, (4, 4))):
+        stores.heads.raise_revision(space, rewrites)
+        head = stores.heads.read(space.tenant, space.subject)
+        assert head is not None
+        assert (head.revision, head.rewritten) == expected
+
+
 def test_heads_of_others_stay(stores: Stores) -> None:
     space = stores.new_space()
     neighbours = [stores.new_space(space.tenant), stores.new_space()]

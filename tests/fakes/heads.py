@@ -23,11 +23,12 @@ class FakeSubjectHeads:
             fresh = SubjectHead(tenant, subject, 1, SubjectState.ACTIVE, 0)
             return self._heads.setdefault((tenant, subject), fresh)
 
-    def raise_revision(self, space: Space) -> int:
+    def raise_revision(self, space: Space, rewrites: bool = False) -> int:
         with self.lock:
             head = self.check(space)
-            self.put(replace(head, revision=head.revision + 1))
-            return head.revision + 1
+            revision = head.revision + 1
+            self.put(replace(head, revision=revision, rewritten=revision if rewrites else head.rewritten))
+            return revision
 
     def check(self, space: Space) -> SubjectHead:
         """The head, when it still stands for ``space``. Raises Erased."""

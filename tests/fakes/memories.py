@@ -57,6 +57,9 @@ class FakeMemories:
     def all(self, space: Space) -> tuple[Memory, ...]:
         return tuple(versions[-1] for _, versions in sorted(self._of(space).items()))
 
+    def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
+        return tuple(memory for memory in self.all(space) if memory.id >= first_id)
+
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
         return tuple(old for _, versions in sorted(self._of(space).items()) for old in versions[:-1])
 
@@ -75,7 +78,7 @@ class FakeMemories:
                 raise Conflict
             newest = replace(changed, version=seen.version + 1, superseded_at=None)
             versions[-1:] = [replace(seen, superseded_at=newest.updated_at), newest]
-            self._heads.raise_revision(space)
+            self._heads.raise_revision(space, rewrites=True)
             return newest
 
     def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
@@ -83,7 +86,7 @@ class FakeMemories:
             gone = [self._of(space).pop(memory_id, None) for memory_id in dict.fromkeys(memory_ids)]
             count = len(gone) - gone.count(None)
             if count:
-                self._heads.raise_revision(space)
+                self._heads.raise_revision(space, rewrites=True)
             return count
 
     def count(self, space: Space) -> int:

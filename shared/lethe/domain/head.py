@@ -20,7 +20,8 @@ class SubjectHead:
 
     ``epoch`` is part of every key of the subject's data and is raised by erasure before anything is deleted.
     ``revision`` grows with every acknowledged change of long-term memory; a container's cached view is valid only
-    at the revision at which it was loaded.
+    at the revision at which it was loaded. ``rewritten`` is the revision of the newest change to long-term memory
+    that was more than an addition: since a later revision, memories were only added.
     """
 
     tenant: str
@@ -28,3 +29,4 @@ class SubjectHead:
     epoch: int
     state: SubjectState
     revision: int
+    rewritten: int = 0

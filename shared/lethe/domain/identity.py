@@ -51,13 +51,14 @@ class Space:
     no reader looks.
 
     ``revision`` is the head's revision when the space was opened. It says how fresh a cached view must be and is
-    no part of the identity.
+    no part of the identity; ``rewritten`` says since which revision memories were only added (``SubjectHead``).
     """
 
     tenant: str
     subject: str
     epoch: int
     revision: int = field(default=0, compare=False)
+    rewritten: int = field(default=0, compare=False)
 
 
 def normalise_user_id(user_id: str) -> str:

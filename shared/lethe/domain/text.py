@@ -16,6 +16,7 @@ import re
 import threading
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import Stemmer  # type: ignore[import-not-found]  # a C extension without stubs
@@ -47,11 +48,6 @@ _UNSPACED: Final = _HAN + _KANA + _HANGUL + _SOUTH_EAST
 # Vowel signs and points are no ``\w`` for Python's re, yet belong inside the words of these scripts.
 _MARKS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff"
 _LETTER: Final = rf"(?:(?![\d_{_UNSPACED}])[\w{_MARKS}])"
-_PIECE: Final = re.compile(
-    rf"([{_UNSPACED}]+)"
-    r"|(\d+(?:[.,:]\d+)*)"
-    rf"|({_LETTER}(?:(?![_{_UNSPACED}])[\w{_MARKS}])*(?:'[a-z]+)*)"
-)
 _ASCII_PIECE: Final = re.compile(r"()(\d+(?:[.,:]\d+)*)|([a-z][a-z0-9]*(?:'[a-z]+)*)")
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 _THOUSANDS: Final = re.compile(r",(?=\d{3}(?!\d))")
@@ -64,6 +60,18 @@ _CHINESE_TALK: Final = re.compile("|".join(sorted(CHINESE_CONVERSATION_PHRASES, 
 _CHINESE_QUESTION: Final = re.compile("吗|呢[。？?]?$|什么|哪|怎么|怎样|为何|多少|是不是|有没有|几[个点号月天次岁]|谁")
 
 _local = threading.local()
+
+
+@cache
+def _piece() -> re.Pattern[str]:
+    """Any script's pieces. Compiled with the first text that needs it, as are the scripts below: classes of so many
+    characters take milliseconds each, and plain English does without.
+    """
+    return re.compile(
+        rf"([{_UNSPACED}]+)"
+        r"|(\d+(?:[.,:]\d+)*)"
+        rf"|({_LETTER}(?:(?![_{_UNSPACED}])[\w{_MARKS}])*(?:'[a-z]+)*)"
+    )
 
 
 def _stem(word: str) -> str:
@@ -123,7 +131,7 @@ def tokenize(text: str, memo: Memo | None = None) -> list[str]:
     known: Memo = {} if memo is None else memo
     terms: list[str] = []
     plain = normalise(text)
-    for unspaced, number, word in (_ASCII_PIECE if plain.isascii() else _PIECE).findall(plain):
+    for unspaced, number, word in (_ASCII_PIECE if plain.isascii() else _piece()).findall(plain):
         if word:
             term = known.get(word)
             if term is None:
@@ -229,17 +237,24 @@ def is_question(text: str) -> bool:
     return len(stripped) <= 200 and _CHINESE_QUESTION.search(stripped) is not None
 
 
-_SCRIPTS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
-    ("ja", re.compile(f"[{_KANA}]")),
-    ("ko", re.compile(f"[{_HANGUL}]")),
-    ("zh", re.compile(f"[{_HAN}]")),
-    ("th", re.compile("[\u0e00-\u0e7f]")),
-    ("ar", re.compile("[\u0600-\u06ff]")),
-    ("he", re.compile("[\u0590-\u05ff]")),
-    ("el", re.compile("[\u0370-\u03ff]")),
-    ("hi", re.compile("[\u0900-\u097f]")),
-    ("ru", re.compile("[\u0400-\u04ff]")),
+_SCRIPTS: Final[tuple[tuple[str, str], ...]] = (
+    ("ja", _KANA),
+    ("ko", _HANGUL),
+    ("zh", _HAN),
+    ("th", "\u0e00-\u0e7f"),
+    ("ar", "\u0600-\u06ff"),
+    ("he", "\u0590-\u05ff"),
+    ("el", "\u0370-\u03ff"),
+    ("hi", "\u0900-\u097f"),
+    ("ru", "\u0400-\u04ff"),
 )
+
+
+@cache
+def _scripts() -> dict[str, re.Pattern[str]]:
+    return {tag: re.compile(f"[{characters}]") for tag, characters in _SCRIPTS}
+
+
 _SAMPLE: Final = 2_000
 _LATIN_WORD: Final = re.compile(r"[^\W\d_]+")
 
@@ -254,12 +269,8 @@ def language(text: str) -> str:
     letters = sum(1 for c in sample if c.isalpha())
     if not letters:
         return "und"
-    counts = {tag: len(pattern.findall(sample)) for tag, pattern in _SCRIPTS}
-    if counts["ja"] and (counts["ja"] + counts["zh"]) * 5 >= letters and counts["ja"] * 10 >= counts["zh"]:
-        return "ja"
-    tag, count = max(counts.items(), key=lambda item: item[1])
-    if count * 5 >= letters:
-        return tag
+    if not sample.isascii() and (script := _language_by_script(sample, letters)) is not None:
+        return script
     words = _LATIN_WORD.findall(sample.lower())
     hits = {tag: sum(1 for w in words if w in known) for tag, known in LANGUAGE_WORDS.items()}
     tag, count = max(hits.items(), key=lambda item: item[1])
@@ -267,6 +278,14 @@ def language(text: str) -> str:
         return tag
     # Short English statements may hold no function word at all; plain ASCII letters are most likely English.
     return "en" if words and sample.isascii() else "und"
+
+
+def _language_by_script(sample: str, letters: int) -> str | None:
+    counts = {tag: len(pattern.findall(sample)) for tag, pattern in _scripts().items()}
+    if counts["ja"] and (counts["ja"] + counts["zh"]) * 5 >= letters and counts["ja"] * 10 >= counts["zh"]:
+        return "ja"
+    tag, count = max(counts.items(), key=lambda item: item[1])
+    return tag if count * 5 >= letters else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,10 +350,16 @@ def analyse_query(text: str) -> QueryText:
 
 
 _CONVERSATION_TERMS: Final = frozenset(_reduce(w) for w in CONVERSATION_WORDS)
-_UNSPACED_CHARACTER: Final = re.compile(f"[{_UNSPACED}]")
+
+
+@cache
+def _unspaced_character() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]")
 
 
 def is_unspaced(text: str) -> bool:
     """Whether at least half of the letters are of a script that is written without spaces."""
+    if text.isascii():
+        return False
     letters = sum(1 for c in text if c.isalpha())
-    return letters > 0 and 2 * len(_UNSPACED_CHARACTER.findall(text)) >= letters
+    return letters > 0 and 2 * len(_unspaced_character().findall(text)) >= letters

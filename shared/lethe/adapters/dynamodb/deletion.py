@@ -32,7 +32,7 @@ def delete_memories(database: Database, space: Space, memory_ids: Sequence[str])
         with_head = len(groups) == 1
         gone = database.at_once(partial(_delete, database, space, with_head), groups)
         if sum(gone) and not with_head:
-            DynamoSubjectHeads(database).raise_revision(space)
+            DynamoSubjectHeads(database).raise_revision(space, rewrites=True)
         deleted += sum(gone)
         if all(gone):
             return deleted
@@ -73,7 +73,7 @@ def _delete(database: Database, space: Space, with_head: bool, group: Sequence[I
         for key in old[:_VERSIONS]:
             transaction.delete(row(partition, key))
     if with_head:
-        raise_within(database, transaction, space)
+        raise_within(database, transaction, space, rewrites=True)
     try:
         with_retries(lambda: database.transact(transaction))
     except ConditionFailed as failed:

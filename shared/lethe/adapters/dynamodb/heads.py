@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
 
 from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
@@ -42,11 +43,11 @@ class DynamoSubjectHeads:
             return found
         return _head(row, tenant, subject)
 
-    def raise_revision(self, space: Space) -> int:
+    def raise_revision(self, space: Space, rewrites: bool = False) -> int:
         """One conditional update."""
         row, condition = head_of(self._database, space)
         try:
-            changed = with_retries(lambda: self._database.update(row, [self._row.revision.add(1)], condition))
+            changed = with_retries(lambda: self._database.update(row, _raise(self._row, rewrites), condition))
         except ConditionFailed as failed:
             raise Erased("the subject was erased since the request began") from failed
         return changed.revision
@@ -59,11 +60,17 @@ def head_of(database: Database, space: Space) -> tuple[HeadRow, Condition]:
     return row(keys.subject_partition(space.tenant, space.subject), keys.HEAD), condition
 
 
-def raise_within(database: Database, transaction: Transaction, space: Space) -> None:
+def raise_within(database: Database, transaction: Transaction, space: Space, rewrites: bool = False) -> None:
     """Add the raise of the revision to ``transaction``, as its last write."""
     row, condition = head_of(database, space)
-    transaction.update(row, [database.models.head.revision.add(1)], condition)
+    transaction.update(row, _raise(database.models.head, rewrites), condition)
+
+
+def _raise(row: type[HeadRow], rewrites: bool) -> list[Action]:
+    """In an update every value on the right is the one from before it."""
+    raised: list[Action] = [row.revision.add(1)]
+    return [*raised, row.rewritten.set(row.revision + 1)] if rewrites else raised
 
 
 def _head(row: HeadRow, tenant: str, subject: str) -> SubjectHead:
-    return SubjectHead(tenant, subject, row.epoch, SubjectState(row.state), row.revision)
+    return SubjectHead(tenant, subject, row.epoch, SubjectState(row.state), row.revision, row.rewritten)

@@ -77,6 +77,12 @@ class DynamoMemories:
         """See ``scanning``."""
         return tuple(memory_of(item) for item in read_all(self._database, space))
 
+    def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
+        """One key range, mostly one page."""
+        new = replace(keys.beginning_with(keys.MEMORIES), first=keys.memory(first_id))
+        items = self._database.query(self._row, keys.space_partition(space), new)
+        return tuple(memory_of(item) for item in items)
+
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
         """One key range."""
         items = self._database.query(self._row, keys.space_partition(space), keys.beginning_with(keys.OLD_MEMORIES))
@@ -104,7 +110,7 @@ class DynamoMemories:
             added = pointer(partition, keys.content(newest.content_hash), memory_id=newest.id)
             transaction.put(added, pointer.pk.does_not_exist())
             transaction.delete(pointer(partition, keys.content(seen.content_hash)), pointer.memory_id == seen.id)
-        raise_within(self._database, transaction, space)
+        raise_within(self._database, transaction, space, rewrites=True)
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:

@@ -37,6 +37,7 @@ class HeadRow(Row):
     epoch = IntAttribute()
     state = UnicodeAttribute()
     revision = IntAttribute()
+    rewritten = IntAttribute(default=0)
 
 
 class AnswerRow(Row):
