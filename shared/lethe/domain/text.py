@@ -266,13 +266,10 @@ def language(text: str) -> str:
     names), by the commonest function words for Latin text. Only the first 2,000 characters are read.
     """
     sample = text[:_SAMPLE]
-    letters = sum(1 for c in sample if c.isalpha())
-    if not letters:
-        return "und"
-    if not sample.isascii() and (script := _language_by_script(sample, letters)) is not None:
+    if not sample.isascii() and (script := _language_by_script(sample)) is not None:
         return script
     words = _LATIN_WORD.findall(sample.lower())
-    hits = {tag: sum(1 for w in words if w in known) for tag, known in LANGUAGE_WORDS.items()}
+    hits = {tag: sum(map(known.__contains__, words)) for tag, known in LANGUAGE_WORDS.items()}
     tag, count = max(hits.items(), key=lambda item: item[1])
     if count:
         return tag
@@ -280,7 +277,10 @@ def language(text: str) -> str:
     return "en" if words and sample.isascii() else "und"
 
 
-def _language_by_script(sample: str, letters: int) -> str | None:
+def _language_by_script(sample: str) -> str | None:
+    letters = sum(map(str.isalpha, sample))
+    if not letters:
+        return "und"
     counts = {tag: len(pattern.findall(sample)) for tag, pattern in _scripts().items()}
     if counts["ja"] and (counts["ja"] + counts["zh"]) * 5 >= letters and counts["ja"] * 10 >= counts["zh"]:
         return "ja"
