@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from lethe.adapters.scan_index import ScanIndex
+from lethe.domain import ids
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus, Origin, Source, content_hash
 from lethe.domain.search import SearchQuery
@@ -35,23 +37,35 @@ class Table:
     def __init__(self) -> None:
         self.items: list[Memory] = []
         self.revision = 0
+        self.rewritten = 0
         self.loads = 0
+        self.extensions = 0
 
     def all(self, space: Space) -> tuple[Memory, ...]:
         self.loads += 1
         return tuple(self.items)
+
+    def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
+        self.extensions += 1
+        return tuple(item for item in self.items if item.id >= first_id)
 
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
         return ()
 
     def open(self) -> Space:
         """Read the head, as every request does first."""
-        return Space("t", "s", 1, self.revision)
+        return Space("t", "s", 1, self.revision, self.rewritten)
 
     def write(self, item: Memory) -> None:
         """The right order: the item, then the revision; then the writer answers."""
         self.items.append(item)
         self.revision += 1
+
+    def delete(self, memory_id: str) -> None:
+        """Takes an item away, which is more than an addition."""
+        self.items = [item for item in self.items if item.id != memory_id]
+        self.revision += 1
+        self.rewritten = self.revision
 
 
 class Seconds:
@@ -164,3 +178,50 @@ def test_a_later_view_serves_a_request_that_opened_earlier() -> None:
     assert found(index, table.open()) == {"mem_1", "mem_2"}
     assert found(index, early) == {"mem_1", "mem_2"}
     assert table.loads == 1
+
+
+def test_an_addition_extends_the_view_and_is_found_like_after_a_load() -> None:
+    table = Table()
+    index = container(table)
+    for n in range(30):
+        table.write(memory(f"{n}", f"She drinks tea number {n} with {'milk' if n % 3 else 'lemon'}"))
+        extended = index.search(table.open(), SearchQuery("tea with lemon"), MemoryFilter(), NOW, 50)
+        loaded = container(table).search(table.open(), SearchQuery("tea with lemon"), MemoryFilter(), NOW, 50)
+        assert {c.memory.id: c.relevance for c in extended.candidates} == {
+            c.memory.id: c.relevance for c in loaded.candidates
+        }
+    assert table.extensions == 29
+    assert table.loads == 1 + 30  # this container's first, and one of each fresh container
+
+
+def test_what_was_deleted_is_not_kept_in_an_extended_view() -> None:
+    table = Table()
+    index = container(table)
+    table.write(memory("1", "She drinks tea"))
+    table.write(memory("2", "She drinks coffee"))
+    assert found(index, table.open()) == {"mem_1", "mem_2"}
+    table.delete("mem_1")
+    table.write(memory("3", "She drinks cocoa, tea and coffee"))
+    assert found(index, table.open()) == {"mem_2", "mem_3"}
+    assert (table.loads, table.extensions) == (2, 0)
+
+
+def test_an_id_made_minutes_before_it_was_acknowledged_is_found() -> None:
+    table = Table()
+    index = container(table)
+    early = replace(memory("1", "She drinks tea"), id=ids.MEMORY + ids.ulid(NOW - timedelta(minutes=4), 1))
+    table.write(replace(memory("2", "She drinks coffee"), id=ids.MEMORY + ids.ulid(NOW - timedelta(minutes=3), 2)))
+    assert len(found(index, table.open())) == 1
+    table.write(early)
+    assert found(index, table.open()) == {item.id for item in table.items}
+    assert (table.loads, table.extensions) == (1, 1)
+
+
+def test_a_revision_without_new_memories_keeps_what_was_prepared() -> None:
+    table = Table()
+    index = container(table)
+    table.write(memory("1", "She drinks tea"))
+    assert found(index, table.open()) == {"mem_1"}
+    table.revision += 1  # an entity changed
+    assert found(index, table.open()) == {"mem_1"}
+    assert (table.loads, table.extensions) == (1, 1)

@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from lethe.domain.relevance.analysis import Analysed, analyse
 from lethe.domain.relevance.documents import Document
 from lethe.domain.relevance.lexical import Floats, Ints, LexicalIndex
-from lethe.domain.text import is_question, tokenize
+from lethe.domain.text import tokenize
 
 _TELLING_LENGTH: Final = 30
 """Terms after which a longer memory tells no more (docs/adr/0003)."""
@@ -59,11 +60,16 @@ class Candidates:
         Raises:
             ValueError: ``vectors`` is not one row a document.
         """
+        return cls.of(analyse(documents), vectors)
+
+    @classmethod
+    def of(cls, documents: Sequence[Analysed], vectors: npt.ArrayLike) -> "Candidates":
+        """The same for documents whose text was analysed before."""
         matrix = np.ascontiguousarray(vectors, np.float32)
         if matrix.ndim != 2 or len(matrix) != len(documents):
             raise ValueError("vectors must have one row for each document")
-        lexical = LexicalIndex.build(documents)
-        return cls(tuple(documents), lexical, _traits(documents, lexical), matrix)
+        lexical = LexicalIndex.of(documents)
+        return cls(tuple(each.document for each in documents), lexical, _traits(documents, lexical), matrix)
 
     def __len__(self) -> int:
         """Number of memories."""
@@ -76,13 +82,14 @@ class Candidates:
         return self.lexical.nbytes + self.vectors.nbytes + 2 * texts + 28 * len(self)
 
 
-def _traits(documents: Sequence[Document], lexical: LexicalIndex) -> Traits:
+def _traits(analysed: Sequence[Analysed], lexical: LexicalIndex) -> Traits:
+    documents = [each.document for each in analysed]
     names = sorted({d.speaker for d in documents})
     number = {name: i for i, name in enumerate(names)}
     days = [d.occurred_on for d in documents]
     return Traits(
         from_agent=np.array([d.from_agent for d in documents], np.float32),
-        is_question=np.array([is_question(d.text) for d in documents], np.float32),
+        is_question=np.array([each.is_question for each in analysed], np.float32),
         length=np.log1p(np.minimum(lexical.own_lengths, _TELLING_LENGTH)),
         speaker=np.array([number[d.speaker] for d in documents], np.int32),
         speakers=tuple(frozenset(tokenize(name)) for name in names),

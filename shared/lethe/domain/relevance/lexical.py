@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from lethe.domain.relevance.documents import Document, search_text
-from lethe.domain.text import Memo, tokenize
+from lethe.domain.relevance.analysis import Analysed, analyse
+from lethe.domain.relevance.documents import Document
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -75,19 +75,19 @@ class LexicalIndex:
     @classmethod
     def build(cls, documents: Sequence[Document]) -> "LexicalIndex":
         """Index ``documents``; linear in their text."""
-        memo: Memo = {}
+        return cls.of(analyse(documents))
+
+    @classmethod
+    def of(cls, documents: Sequence[Analysed]) -> "LexicalIndex":
+        """Index documents whose text was analysed before; linear in their terms."""
         terms: dict[str, int] = {}
         flat: list[int] = []
         own_lengths = np.zeros(len(documents), np.int32)
         lengths = np.zeros(len(documents), np.int32)
         for number, document in enumerate(documents):
-            own, context = search_text(document)
-            for term in tokenize(own, memo):
-                flat.append(terms.setdefault(term, len(terms)))
+            flat.extend([terms.setdefault(term, len(terms)) for term in document.own])
             own_lengths[number] = len(flat)
-            if context:
-                for term in tokenize(context, memo):
-                    flat.append(terms.setdefault(term, len(terms)))
+            flat.extend([terms.setdefault(term, len(terms)) for term in document.context])
             lengths[number] = len(flat)
         ends = np.concatenate((np.zeros(1, np.int32), lengths))
         own_ends = own_lengths
