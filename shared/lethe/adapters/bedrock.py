@@ -146,7 +146,7 @@ class BedrockSettings:
     """Where and how Bedrock is called.
 
     ``endpoint_url`` replaces the regional endpoint (a VPC endpoint, a test server). The times are in seconds and fit a
-    Lambda of 25 s; ``workers`` bounds the calls in flight, which matters for Titan's one text a call.
+    Lambda of 29 s; ``workers`` bounds the calls in flight, which matters for Titan's one text a call.
     """
 
     region: str

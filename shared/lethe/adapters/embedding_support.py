@@ -74,7 +74,7 @@ def misconfigured(model: EmbeddingModel, what: str) -> Failure:
 class Patience:
     """How often and how long a model is asked. All times are in seconds.
 
-    A query must leave recall time to answer from the words alone, a bulk write may use most of a Lambda's 25 s.
+    A query must leave recall time to answer from the words alone, a bulk write may use most of a Lambda's 29 s.
     The pauses between attempts are "full jitter": uniform between 0 and a doubling cap
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
     """
