@@ -206,11 +206,11 @@ def test_what_was_deleted_is_not_kept_in_an_extended_view() -> None:
     assert (table.loads, table.extensions) == (2, 0)
 
 
-def test_an_id_made_minutes_before_it_was_acknowledged_is_found() -> None:
+def test_an_id_made_long_before_it_was_acknowledged_is_found() -> None:
     table = Table()
     index = container(table)
-    early = replace(memory("1", "She drinks tea"), id=ids.MEMORY + ids.ulid(NOW - timedelta(minutes=4), 1))
-    table.write(replace(memory("2", "She drinks coffee"), id=ids.MEMORY + ids.ulid(NOW - timedelta(minutes=3), 2)))
+    early = replace(memory("1", "She drinks tea"), id=ids.MEMORY + ids.ulid(NOW - timedelta(seconds=80), 1))
+    table.write(replace(memory("2", "She drinks coffee"), id=ids.MEMORY + ids.ulid(NOW - timedelta(seconds=60), 2)))
     assert len(found(index, table.open())) == 1
     table.write(early)
     assert found(index, table.open()) == {item.id for item in table.items}

@@ -11,7 +11,7 @@ An agent writes and recalls in turn, so a view is mostly stale by one addition. 
 only added since (``rewritten``), the view is extended by the memories with ids from a little before it was read on,
 instead of being loaded anew. Ids begin with the time at which their request made them, and a request is acknowledged
 at most a function's time-out later: whatever was acknowledged after the view was read has an id that is younger than
-``read_at`` less that time-out and what clocks may differ, which ``_LOOKS_BACK`` covers several times over.
+``read_at`` less that time-out (29 s) and what clocks may differ (a minute, where Lambda's differ by milliseconds).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lethe.domain.search import Candidate, Leg, SearchQuery
 from lethe.domain.text import analyse_query
 from lethe.ports import Memories, SearchResult
 
-_LOOKS_BACK: Final = timedelta(minutes=5)
+_LOOKS_BACK: Final = timedelta(seconds=90)
 
 
 class ScanIndex:
