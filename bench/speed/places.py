@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from bench.speed.spans import Place, Recorder, Span, timing
-from lethe.adapters import scan_index
+from lethe.adapters import scan_index, scan_view
 from lethe.adapters.dynamodb import bulk, client, heads, memories
 from lethe.entry import application, observability
 from lethe.entry.operations import memories as memory_operations
@@ -18,8 +18,10 @@ PLACES: Final = (
     Place(heads.DynamoSubjectHeads, "read", "read the head"),
     Place(recall.Recall, "_found", "wait for the embedding"),
     Place(memories.DynamoMemories, "all", "view: decode items"),
-    Place(scan_index, "_load", "view: split vectors off"),
-    Place(scan_index.View, "select", "view: words and traits"),
+    Place(memories.DynamoMemories, "since", "view: decode items"),
+    Place(scan_view, "analyse", "view: analyse texts"),
+    Place(scan_view.View, "extended", "view: extend"),
+    Place(scan_view.View, "select", "view: index words"),
     Place(scan_index.ScanIndex, "search", "filter and pick"),
     Place(scan_index, "analyse_query", "analyse the question"),
     Place(scan_index, "rank", "rank"),
