@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from statistics import median, quantiles
 
 from bench.speed.corpus import Corpus
@@ -123,6 +124,8 @@ class Latency:
         with watching(self._recorder, self._embedder):
             self._write: Handler = build_write(self._tables.environment("write"))
             self._kept: Handler = self._recall()
+            # A view reads again what was added shortly before it; most of a real memory is older than that.
+            self._past: Handler = build_write(self._tables.environment("write"), _HourAgo())
             yield self
 
     def all(self) -> Iterator[Scenario]:
@@ -138,10 +141,11 @@ class Latency:
                 yield from self.with_sessions(recall, user, size)
 
     def fill(self, size: int) -> str:
-        """A new user with ``size`` memories."""
+        """A new user with ``size`` memories, written an hour ago."""
         user = new_user()
         for start in range(0, size, BATCH):
-            self.batch(user, self._corpus.statements[start : min(start + BATCH, size)])
+            part = self._corpus.statements[start : min(start + BATCH, size)]
+            call(self._past, _batch(user, part))
         return user
 
     def cold(self, user: str, size: int) -> Scenario:
@@ -197,8 +201,7 @@ class Latency:
 
     def batch(self, user: str, statements: Sequence[str]) -> Request:
         """One batch."""
-        items: list[JsonObject] = [{"text": text} for text in statements]
-        return self._measured(self._write, event("POST /v1/memories/batch", {"user_id": user, "items": [*items]}))
+        return self._measured(self._write, _batch(user, statements))
 
     def search(self, user: str, question: str) -> Request:
         """One search in a container that stays the same."""
@@ -237,3 +240,15 @@ class Latency:
 def _asked(user: str, question: str) -> JsonObject:
     """A search that always answers five memories: a threshold of 0 lets the best through whatever they are worth."""
     return {"user_id": user, "query": question, "threshold": 0}
+
+
+def _batch(user: str, statements: Sequence[str]) -> Event:
+    items: list[JsonObject] = [{"text": text} for text in statements]
+    return event("POST /v1/memories/batch", {"user_id": user, "items": [*items]})
+
+
+class _HourAgo:
+    """A clock that is an hour behind."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) - timedelta(hours=1)
