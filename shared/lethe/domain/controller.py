@@ -17,6 +17,8 @@ from lethe.domain.text import is_question
 
 MEMORY_CHARACTERS: Final = 2_000
 CONTEXT_CHARACTERS: Final = 2_000
+PIECES: Final = 5
+"""Memories taken from one message at most: what says more is a pasted document, not a statement."""
 STATED_CONFIDENCE: Final = 0.95
 """Requirement C2: the user states it."""
 
@@ -68,7 +70,9 @@ def _fates(message: Message, previous: Message | None) -> list[Proposal | Droppe
     if not statements:
         return [Dropped(message, "question" if questions else "small_talk")]
     context = previous.content[-CONTEXT_CHARACTERS:] if previous is not None else None
-    return [Proposal(message, text, context) for text in _pieces(statements)]
+    pieces = _pieces(statements)
+    proposals = [Proposal(message, text, context) for text in pieces[:PIECES]]
+    return [*proposals, Dropped(message, "too_long")] if len(pieces) > PIECES else [*proposals]
 
 
 def _pieces(statements: Sequence[str]) -> list[str]:
@@ -80,7 +84,8 @@ def _pieces(statements: Sequence[str]) -> list[str]:
             if not part:
                 continue
             if pieces and len(pieces[-1]) + 1 + len(part) <= MEMORY_CHARACTERS:
-                pieces[-1] = f"{pieces[-1]} {part}"
+                # Scripts without spaces have none between sentences either.
+                pieces[-1] += part if pieces[-1][-1] in "。！？" else f" {part}"
             else:
                 pieces.append(part)
     return pieces

@@ -23,9 +23,6 @@ OpenSpace = Callable[[], Space]
 
 STORED, DUPLICATE, DROPPED = "stored", "duplicate", "dropped"
 
-MOST_AT_ONCE: Final = 1_000
-"""What the port takes in one call; a hundred long messages are more statements than that."""
-
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -85,6 +82,7 @@ class Remembered:
 _DROPPED_DETAIL = {
     "question": "A question says nothing about the user.",
     "small_talk": "Small talk is not kept.",
+    "too_long": "Only the beginning of so long a message is remembered; the session keeps all of it.",
 }
 
 
@@ -139,11 +137,7 @@ class Remember:
             self._memory(statement, actor, now, Embedding(label, vector))
             for statement, vector in zip(statements, vectors, strict=True)
         ]
-        results = [
-            result
-            for start in range(0, len(new), MOST_AT_ONCE)
-            for result in self._memories.add(space, new[start : start + MOST_AT_ONCE])
-        ]
+        results = self._memories.add(space, new)
         known = dict.fromkeys(result.duplicate_of for result in results if result.duplicate_of is not None)
         first = self._memories.get_many(space, list(known)) if known else {}
         return tuple(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lethe.domain.controller import MEMORY_CHARACTERS, Dropped, Proposal, propose, sentences
+from lethe.domain.controller import MEMORY_CHARACTERS, PIECES, Dropped, Proposal, propose, sentences
 from lethe.domain.notice import notice
 from lethe.domain.session import Message, Role
 from lethe.domain.small_talk import is_small_talk
@@ -122,9 +122,7 @@ def test_a_long_context_is_cut_to_its_end() -> None:
     assert proposal.context.endswith("the end")
 
 
-@pytest.mark.parametrize(
-    "content", ["x" * 32_768, "A sentence of mine. " * 1_600, "漢" * 10_922, "我住在上海。" * 1_800]
-)
+@pytest.mark.parametrize("content", ["x" * 10_000, "A sentence of mine. " * 450, "漢" * 9_000, "我住在上海。" * 1_500])
 def test_a_long_message_becomes_several_texts_that_lose_nothing(content: str) -> None:
     fates = propose([message(content)], None)
 
@@ -132,6 +130,17 @@ def test_a_long_message_becomes_several_texts_that_lose_nothing(content: str) ->
     assert len(texts) == len(fates) > 1
     assert all(0 < len(text) <= MEMORY_CHARACTERS for text in texts)
     assert "".join("".join(texts).split()) == "".join(content.split())
+
+
+@pytest.mark.parametrize("content", ["x" * 10_001, "A sentence of mine. " * 1_600, "漢" * 10_922])
+def test_only_the_beginning_of_a_pasted_document_is_taken(content: str) -> None:
+    *taken, last = propose([message(content)], None)
+
+    assert [type(fate) for fate in taken] == [Proposal] * PIECES
+    assert isinstance(last, Dropped)
+    assert last.reason == "too_long"
+    texts = [fate.text for fate in taken if isinstance(fate, Proposal)]
+    assert "".join(content.split()).startswith("".join("".join(texts).split()))
 
 
 def test_every_user_message_has_a_fate_in_order() -> None:

@@ -70,9 +70,17 @@ class MemoryWrites:
             actor = call.caller.actor
             remembered = self._remember.messages(open_space, actor, messages, None, body.session_id, body.defaults())
         else:
-            remembered = self._remember.statements(open_space, call.caller.actor, [body.statement()])
+            statement = self._checked(body.statement())
+            remembered = self._remember.statements(open_space, call.caller.actor, [statement])
         stored = any(outcome.event == STORED for outcome in remembered.outcomes)
         return Answer(201 if stored else 200, remembered_out(remembered, call.user_id, self._clock.now()))
+
+    def _checked(self, statement: Statement) -> Statement:
+        """The statement, unless it ends before it begins; one without a beginning begins now. Raises InvalidInput."""
+        begins = statement.valid_from or statement.occurred_at or self._clock.now()
+        if statement.valid_until is not None and statement.valid_until <= begins:
+            raise InvalidInput.of("valid_until", "must be later than valid_from, which is now unless you name it")
+        return statement
 
     def _messages(self, body: AddMemories) -> list[Message]:
         now = self._clock.now()
@@ -98,9 +106,11 @@ class MemoryWrites:
         statements: dict[int, Statement] = {}
         for index, item in enumerate(body.items):
             try:
-                statements[index] = BatchItem.model_validate_json(to_json(item)).statement()
+                statements[index] = self._checked(BatchItem.model_validate_json(to_json(item)).statement())
             except ValidationError as error:
                 results[index] = _refused(index, invalid_input(error))
+            except InvalidInput as error:
+                results[index] = _refused(index, error)
         remembered = self._remember.statements(open_space, call.caller.actor, list(statements.values()))
         for index, outcome in zip(statements, remembered.outcomes, strict=True):
             results[index] = _accepted(index, outcome)
