@@ -259,10 +259,11 @@ def _database(
 def _client(region: str, endpoint: str | None) -> DynamoDBClient:
     """One client a process: making one is most of a cold start."""
     from lethe.adapters.aws_logging import quiet_botocore
-    from lethe.adapters.dynamodb.client import make_client
+    from lethe.adapters.dynamodb.client import Timeouts, make_client
 
     quiet_botocore()
-    return make_client(region, endpoint)
+    # Another endpoint is an emulator, which on a busy laptop takes seconds for what AWS does in milliseconds.
+    return make_client(region, endpoint, Timeouts(read=8.0) if endpoint else None)
 
 
 def _master_key(region: str, secret_arn: str | None, given: str | None) -> bytes:
