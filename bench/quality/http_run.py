@@ -111,12 +111,13 @@ def run(client: Service, data: DataSet) -> Outcome:
     for question in data.questions:
         user, stranger = f"{data.name}/{question.conversation}", f"{data.name}/{other[question.conversation]}"
         memory_ids = held[question.conversation]
-        traced = client.search(user, question.text, threshold=0.0, explain=True)
-        orders.append(_judged(traced, memory_ids, question))
-        own.append(_best(traced, {memory_ids[place] for place in question.evidence}))
-        foreign.append(_best(client.search(stranger, question.text, threshold=0.0, explain=True), None))
-        answered.append(client.search(user, question.text)["outcome"] == "found")
-        empty.append(client.search(stranger, question.text)["outcome"] == "nothing_relevant")
+        orders.append(_judged(client.search(user, question.text, threshold=0.0), memory_ids, question))
+        mine = client.search(user, question.text, explain=True)
+        own.append(_best(mine, {memory_ids[place] for place in question.evidence}))
+        answered.append(mine["outcome"] == "found")
+        theirs = client.search(stranger, question.text, explain=True)
+        foreign.append(_best(theirs, None))
+        empty.append(theirs["outcome"] == "nothing_relevant")
     return Outcome(
         quality(orders),
         auc(np.array(own), np.array(foreign)),
