@@ -10,6 +10,16 @@ from pynamodb.attributes import Attribute
 from lethe.domain.json_values import JsonValue, canonical
 
 
+def time_text(value: datetime) -> str:
+    """An instant as ISO 8601 in UTC, to the microsecond, such as ``2026-03-01T12:00:00.000000+00:00``."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def float_text(value: float) -> str:
+    """A float as its shortest exact text, such as ``0.95``."""
+    return repr(float(value))
+
+
 class TimeAttribute(Attribute[datetime]):
     """An instant as ISO 8601 text in UTC, to the microsecond; texts sort as times do."""
 
@@ -17,7 +27,7 @@ class TimeAttribute(Attribute[datetime]):
 
     def serialize(self, value: datetime) -> str:
         """Such as ``2026-03-01T12:00:00.000000+00:00``."""
-        return value.astimezone(UTC).isoformat(timespec="microseconds")
+        return time_text(value)
 
     def deserialize(self, value: str) -> datetime:
         """The instant."""
@@ -46,7 +56,7 @@ class FloatAttribute(Attribute[float]):
 
     def serialize(self, value: float) -> str:
         """Such as ``0.95``."""
-        return repr(float(value))
+        return float_text(value)
 
     def deserialize(self, value: str) -> float:
         """The number."""

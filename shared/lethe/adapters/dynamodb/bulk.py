@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lethe.adapters.dynamodb.database import Database, Transaction
-from lethe.adapters.dynamodb.failures import ConditionFailed, WriteConflict, wait
+from lethe.adapters.dynamodb.failures import ConditionFailed, Item, WriteConflict, wait
 from lethe.adapters.dynamodb.heads import raise_within
-from lethe.adapters.dynamodb.memory_items import item_bytes, memory_row
+from lethe.adapters.dynamodb.memory_items import item_bytes, memory_item
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
@@ -128,9 +128,13 @@ def _transaction(database: Database, space: Space, memories: Sequence[Memory], w
     partition = keys.space_partition(space)
     transaction = Transaction()
     for memory in memories:
-        transaction.put(memory_row(row, space, memory), row.pk.does_not_exist())
-        held = pointer(partition, keys.content(memory.content_hash), memory_id=memory.id)
-        transaction.put(held, pointer.pk.does_not_exist())
+        transaction.put_item(row, memory_item(space, memory), row.pk.does_not_exist())
+        held: Item = {
+            "pk": {"S": partition},
+            "sk": {"S": keys.content(memory.content_hash)},
+            "memory_id": {"S": memory.id},
+        }
+        transaction.put_item(pointer, held, pointer.pk.does_not_exist())
     if with_head:
         raise_within(database, transaction, space)
     return transaction

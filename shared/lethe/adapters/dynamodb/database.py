@@ -48,6 +48,19 @@ class Transaction:
         )
         self.requests.append({"Put": kwargs})
 
+    def put_item(self, row: type[Row], item: Item, condition: Condition | None = None) -> None:
+        """Write an item that was made without the model of its table."""
+        request: Request = {"TableName": table_of(row), "Item": item}
+        if condition is not None:
+            names: dict[str, str] = {}
+            values: dict[str, str] = {}
+            request["ConditionExpression"] = condition.serialize(names, values)
+            request["ExpressionAttributeNames"] = {placeholder: name for name, placeholder in names.items()}
+            if values:
+                request["ExpressionAttributeValues"] = values
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        self.requests.append({"Put": request})
+
     def update(self, row: Row, actions: Sequence[Action], condition: Condition) -> None:
         """Change the item with the keys of ``row``; a failed condition tells what stands there."""
         kwargs = row.get_update_kwargs_from_instance(

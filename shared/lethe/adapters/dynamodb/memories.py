@@ -16,7 +16,7 @@ from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.deletion import delete_memories
 from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
 from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, raise_within
-from lethe.adapters.dynamodb.memory_items import WITHOUT_VECTOR, memory_of, memory_row
+from lethe.adapters.dynamodb.memory_items import WITHOUT_VECTOR, memory_item, memory_of
 from lethe.adapters.dynamodb.scanning import read_all
 from lethe.domain import keys
 from lethe.domain.identity import Space
@@ -104,8 +104,8 @@ class DynamoMemories:
         partition = keys.space_partition(space)
         row, pointer = self._row, self._pointer
         transaction = Transaction()
-        transaction.put(memory_row(row, space, newest), row.version == seen.version)
-        transaction.put(memory_row(row, space, old, keys.memory_version(seen.id, seen.version)))
+        transaction.put_item(row, memory_item(space, newest), row.version == seen.version)
+        transaction.put_item(row, memory_item(space, old, keys.memory_version(seen.id, seen.version)))
         if newest.content_hash != seen.content_hash:
             added = pointer(partition, keys.content(newest.content_hash), memory_id=newest.id)
             transaction.put(added, pointer.pk.does_not_exist())
