@@ -24,7 +24,7 @@ from lethe.domain.relevance.model import CosineScale
 from lethe.domain.relevance.ranking import estimate_scale
 
 THRESHOLDS: Final = (0.0, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9)
-BELOW_BEST: Final = 0.2
+BELOW_BEST: Final = 0.35
 OPEN_AT: Final = 0.23
 """Chance, with own and foreign memories equally likely, at which the gate opens: the default threshold is put there."""
 

@@ -81,7 +81,7 @@ class Transport:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
             raise ValueError("url must be http://host or https://host, without query or fragment")
-        if not api_key.isascii() or not api_key.isprintable():
+        if not isinstance(api_key, str) or not api_key.isascii() or not api_key.isprintable():
             raise ValueError("api_key holds characters that cannot stand in a header")
         self.url = url.rstrip("/")
         self._headers = {"Accept": "application/json", "User-Agent": "lethe-client"}

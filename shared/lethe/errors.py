@@ -9,6 +9,7 @@ LetheError
 ├── Conflict                409
 │   └── InProgress          409  the first request with this idempotency key still runs
 ├── Erased                  410  a write for an erased subject
+│   └── AnswerErased        410  a repetition whose first answer went with what it spoke of
 ├── VersionConflict         412  carries the current version
 ├── TooLarge                413
 ├── UnsupportedMediaType    415
@@ -116,6 +117,12 @@ class Erased(LetheError):
     """A write for a subject that was erased and not admitted again."""
 
     status, code, title = 410, "erased", "This subject was erased"
+
+
+class AnswerErased(Erased):
+    """A request was sent again whose first answer has been deleted with what it spoke of."""
+
+    title = "What this request stored was deleted"
 
 
 class VersionConflict(LetheError):

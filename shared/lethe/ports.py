@@ -148,9 +148,10 @@ class Entities(EntityLists, Protocol):
     views cached by revision see it. Raises Erased when the epoch moved on.
     """
 
-    def put(self, space: Space, entity: Entity, expected_version: int | None) -> Entity:
+    def put(self, space: Space, entity: Entity, expected_version: int | None, keep_sensitive: bool = False) -> Entity:
         """Store ``entity`` as the new current value and keep the old one as history; returns what is stored.
 
+        With ``keep_sensitive`` a value that stands as sensitive stays so, whatever ``entity`` says.
         With ``expected_version`` (0 = must be new) a different current version raises VersionConflict. Without
         it the newest wins: the adapter reads and retries until its write follows what it saw. The stored version is
         the old one + 1, ``id`` and ``created_at`` are those of the first version. ``entity.updated_at`` is the time
@@ -186,8 +187,11 @@ class Stored:
 class Memories(Protocol):
     """Long-term memory of one space: the truth that every index is derived from."""
 
-    def add(self, space: Space, memories: Sequence[Memory]) -> tuple[Stored, ...]:
+    def add(self, space: Space, memories: Sequence[Memory], within: Session | None = None) -> tuple[Stored, ...]:
         """Store new memories and raise the head's revision; one result each, in order.
+
+        With ``within`` they are stored only while that very session stands: one that was deleted since, or made anew
+        under the same id, raises Conflict. So nothing that is taken from a session outlives its deletion.
 
         A memory whose ``content_hash`` is already taken (also by an earlier one of the same call) is a duplicate
         and not stored. When this returns, the memories are durable and every container will see them at its next

@@ -18,7 +18,7 @@ class FakeEntities:
         self._heads = heads
         self._versions: dict[tuple[Space, str, str | None], list[Entity]] = {}
 
-    def put(self, space: Space, entity: Entity, expected_version: int | None) -> Entity:
+    def put(self, space: Space, entity: Entity, expected_version: int | None, keep_sensitive: bool = False) -> Entity:
         address = (space, entity.key, entity.session_id)
         with self._heads.lock:
             self._heads.check(space)
@@ -30,7 +30,8 @@ class FakeEntities:
             if current is None:
                 self._versions[address] = [stored]
             else:
-                stored = replace(stored, id=current.id, created_at=current.created_at)
+                sensitive = stored.sensitive or (keep_sensitive and current.sensitive)
+                stored = replace(stored, id=current.id, created_at=current.created_at, sensitive=sensitive)
                 self._versions[address][-1:] = [replace(current, superseded_at=entity.updated_at), stored]
             self._heads.raise_revision(space)
             return stored

@@ -10,6 +10,12 @@ from datetime import datetime
 from lethe.domain.idempotency import KEPT, Claim, StoredAnswer
 from lethe.domain.identity import Space
 from lethe.errors import IdempotencyMismatch, InProgress
+from lethe.ports import Clock
+from lethe.services.standing import Standing
+from tests.fakes.entities import FakeEntities
+from tests.fakes.heads import FakeSubjectHeads
+from tests.fakes.memories import FakeMemories
+from tests.fakes.sessions import FakeSessions
 
 
 @dataclass(slots=True)
@@ -65,3 +71,9 @@ class FakeIdempotencyRecords:
             claim = self._claims.get((tenant, key_digest))
             if claim is not None and claim.request == request_digest and claim.deadline is not None:
                 del self._claims[tenant, key_digest]
+
+
+def fake_standing(clock: Clock) -> Standing:
+    """Looks into empty stores."""
+    heads, sessions = FakeSubjectHeads(), FakeSessions()
+    return Standing(FakeMemories(heads, sessions), sessions, FakeEntities(heads), clock)

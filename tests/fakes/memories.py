@@ -7,16 +7,19 @@ from dataclasses import replace
 
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
+from lethe.domain.session import Session
 from lethe.errors import Conflict, NotFound, VersionConflict
 from lethe.ports import Page, Stored
 from tests.fakes.heads import FakeSubjectHeads
+from tests.fakes.sessions import FakeSessions
 
 
 class FakeMemories:
     """Every version of every memory, by space and id, oldest first."""
 
-    def __init__(self, heads: FakeSubjectHeads) -> None:
+    def __init__(self, heads: FakeSubjectHeads, sessions: FakeSessions | None = None) -> None:
         self._heads = heads
+        self._sessions = sessions
         self._spaces: dict[Space, dict[str, list[Memory]]] = {}
 
     def _of(self, space: Space) -> dict[str, list[Memory]]:
@@ -26,7 +29,9 @@ class FakeMemories:
         versions = self._of(space).values()
         return next((all_of_it[-1].id for all_of_it in versions if all_of_it[-1].content_hash == content_hash), None)
 
-    def add(self, space: Space, memories: Sequence[Memory]) -> tuple[Stored, ...]:
+    def add(self, space: Space, memories: Sequence[Memory], within: Session | None = None) -> tuple[Stored, ...]:
+        if within is not None and self._sessions is not None and not self._sessions.stands(space, within):
+            raise Conflict
         if len(memories) > 1_000:
             raise ValueError("at most 1000 memories in one call")
         results = []

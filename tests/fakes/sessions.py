@@ -37,6 +37,11 @@ class FakeSessions:
         stored = self._sessions.get((space, session_id))
         return stored if stored is not None and _ttl(stored.head.expires_at) > now.timestamp() else None
 
+    def stands(self, space: Space, session: Session) -> bool:
+        """Whether this very session is still there."""
+        stored = self._sessions.get((space, session.id))
+        return stored is not None and stored.head.created_at == session.created_at
+
     def append(
         self, space: Space, session_id: str, messages: Sequence[NewMessage], now: datetime, ttl_seconds: int
     ) -> AppendResult:

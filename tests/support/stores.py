@@ -102,7 +102,7 @@ def fake_stores() -> Stores:
         heads,
         sessions,
         FakeEntities(heads),
-        FakeMemories(heads),
+        FakeMemories(heads, sessions),
         FakeAccessStore(),
         FakeIdempotencyRecords(),
         heads.put,

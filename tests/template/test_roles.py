@@ -19,6 +19,7 @@ TABLE_RIGHTS = {
         "SubjectsTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"},
         "SessionsTable": {
             "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
+            "ConditionCheckItem",
         },
         "EntitiesTable": {"GetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
         "MemoriesTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
@@ -27,7 +28,7 @@ TABLE_RIGHTS = {
         "SubjectsTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "SessionsTable": {"GetItem", "Query"},
         "EntitiesTable": {"GetItem", "Query"},
-        "MemoriesTable": {"GetItem", "Query"},
+        "MemoriesTable": {"GetItem", "BatchGetItem", "Query"},
     },
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 from lethe_client.cli.access import open_access
@@ -38,7 +39,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     listing.add_argument("--tenant", required=True, metavar="T")
     listing.set_defaults(run=_list)
     revoke = group.add_parser("revoke", parents=[common], help="make a key useless, at once and for good")
-    revoke.add_argument("key_id", metavar="ID", help="the key's id, as create and list show it")
+    revoke.add_argument("key_id", metavar="ID", help="the key's id, as create and list show it, or the whole key")
     revoke.set_defaults(run=_revoke)
 
 
@@ -66,8 +67,9 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
 
 
 def _revoke(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    whole = re.fullmatch(r"lk_([^_]+)_.+", options.key_id)
     with open_access(options.stack, around) as access:
-        key = access.revoke_key(options.key_id)
+        key = access.revoke_key(whole[1] if whole else options.key_id)
     if output.as_json:
         output.json(_described(key))
     else:

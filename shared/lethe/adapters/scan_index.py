@@ -34,7 +34,7 @@ from lethe.domain.relevance.features import FEATURE_NAMES
 from lethe.domain.relevance.fitted import relevance_model
 from lethe.domain.relevance.ranking import Ranking, rank
 from lethe.domain.search import Candidate, Leg, SearchQuery
-from lethe.domain.text import analyse_query
+from lethe.domain.text import analyse_query, without_name
 from lethe.ports import Memories, SearchResult
 
 _LOOKS_BACK: Final = timedelta(seconds=90)
@@ -80,7 +80,7 @@ class ScanIndex:
         if not len(candidates):
             return SearchResult((), 0, len(view.memories))
         ranking = rank(
-            analyse_query(query.text),
+            analyse_query(without_name(query.text, query.subject_name)),
             np.asarray(query.embedding.vector, np.float32) if query.embedding is not None else None,
             candidates,
             relevance_model(label),

@@ -1,7 +1,7 @@
 """What of a conversation is proposed as memory.
 
-The plain controller: each user message gives one candidate made of its statements; questions and small talk are
-left out, and each message's fate has a reason code. Nothing is judged by a language model here.
+The plain controller: each user message gives one candidate made of its statements; questions, requests and small
+talk are left out, and each message's fate has a reason code. Nothing is judged by a language model here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lethe.domain.session import Message, Role
-from lethe.domain.small_talk import is_small_talk
+from lethe.domain.small_talk import is_request, is_small_talk
 from lethe.domain.text import is_question
 
 MEMORY_CHARACTERS: Final = 2_000
@@ -61,14 +61,16 @@ def propose(messages: Sequence[Message], before: Message | None) -> list[Proposa
 
 
 def _fates(message: Message, previous: Message | None) -> list[Proposal | Dropped]:
-    statements, questions = [], 0
+    statements, reason = [], "small_talk"
     for sentence in sentences(message.content):
         if is_question(sentence):
-            questions += 1
+            reason = "question"
+        elif is_request(sentence):
+            reason = "request"
         elif not is_small_talk(sentence):
             statements.append(sentence)
     if not statements:
-        return [Dropped(message, "question" if questions else "small_talk")]
+        return [Dropped(message, reason)]
     context = previous.content[-CONTEXT_CHARACTERS:] if previous is not None else None
     pieces = _pieces(statements)
     proposals = [Proposal(message, text, context) for text in pieces[:PIECES]]

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final
 
 KEPT = timedelta(hours=24)
-
-_MEMORY_ID: Final = re.compile(r"mem_[0-7][0-9A-HJKMNP-TV-Z]{25}")
-_ENTITY_KEY: Final = re.compile(r'"key":"([A-Za-z0-9._:-]{1,128})"')
 
 
 class Claim(StrEnum):
@@ -37,15 +32,14 @@ def about_session(session_id: str) -> str:
     return f"session:{session_id}"
 
 
+def session_named(name: str) -> str | None:
+    """The session id of a name that ``about_session`` made; None for other names."""
+    return name.removeprefix("session:") if name.startswith("session:") else None
+
+
 def about_entity(key: str) -> str:
     """The name of an entity in ``StoredAnswer.about``, whatever session it is scoped to."""
     return f"entity:{key}"
-
-
-def named_in(body: str) -> frozenset[str]:
-    """The memories and entities that an answer's JSON speaks of; more may be named than are meant, never fewer."""
-    entities = {about_entity(key) for key in _ENTITY_KEY.findall(body)}
-    return frozenset(_MEMORY_ID.findall(body)) | entities
 
 
 def digest(master_key: bytes, *parts: str) -> str:

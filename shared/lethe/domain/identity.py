@@ -37,6 +37,10 @@ class Caller:
         """Whether the key carries ``permission``."""
         return permission in self.permissions or Permission.ADMIN in self.permissions
 
+    def may_see_sensitive(self) -> bool:
+        """Whether sensitive values are shown unmasked: to keys that govern or administer."""
+        return self.may(Permission.GOVERN)
+
     def covers(self, subject: str) -> bool:
         """Whether the key may act for ``subject`` (a subject hash)."""
         return EVERY_USER in self.subjects or subject in self.subjects

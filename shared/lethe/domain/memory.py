@@ -125,7 +125,8 @@ class Memory:
 class MemoryFilter:
     """Which memories a search or list may return; an empty tuple or None means any.
 
-    ``statuses`` is compared with ``Memory.status_at(now)``. ``metadata`` asks for equality of top-level values.
+    ``statuses`` is compared with ``Memory.status_at(now)``, or at ``valid_at`` where that is asked for: what held then
+    is current then. ``metadata`` asks for equality of top-level values.
     """
 
     kinds: tuple[MemoryKind, ...] = ()
@@ -141,7 +142,7 @@ class MemoryFilter:
         """Whether ``memory`` passes, as seen at ``now``. ``created_after`` is exclusive, as is ``_before``."""
         return (
             (not self.kinds or memory.kind in self.kinds)
-            and (not self.statuses or memory.status_at(now) in self.statuses)
+            and (not self.statuses or memory.status_at(self.valid_at or now) in self.statuses)
             and (not self.origins or memory.source.origin in self.origins)
             and (self.session_id is None or memory.source.session_id == self.session_id)
             and (self.created_after is None or memory.created_at > self.created_after)

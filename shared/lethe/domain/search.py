@@ -10,10 +10,15 @@ from lethe.domain.memory import Embedding, Memory
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """The question as asked, and its vector. Without an embedding only words are compared."""
+    """The question as asked, and its vector. Without an embedding only words are compared.
+
+    ``subject_name`` is what the caller calls the subject (its user id): a question that names the person it is about
+    asks nothing more by that name. It is never stored.
+    """
 
     text: str
     embedding: Embedding | None = None
+    subject_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -271,10 +271,13 @@ def language(text: str) -> str:
     words = _LATIN_WORD.findall(sample.lower())
     hits = {tag: sum(map(known.__contains__, words)) for tag, known in LANGUAGE_WORDS.items()}
     tag, count = max(hits.items(), key=lambda item: item[1])
+    if count and sample.isascii() and hits["en"] >= count - 1 and hits["en"] > 0:
+        return "en"  # small words such as "me" and "a" are shared; where English is as likely, it is English
     if count:
         return tag
-    # Short English statements may hold no function word at all; plain ASCII letters are most likely English.
-    return "en" if words and sample.isascii() else "und"
+    # Short English statements may hold no function word at all; plain ASCII letters are most likely English, but one
+    # word alone says nothing.
+    return "en" if len(words) > 1 and sample.isascii() else "und"
 
 
 def _language_by_script(sample: str) -> str | None:
@@ -286,6 +289,19 @@ def _language_by_script(sample: str) -> str | None:
         return "ja"
     tag, count = max(counts.items(), key=lambda item: item[1])
     return tag if count * 5 >= letters else None
+
+
+def without_name(text: str, name: str | None) -> str:
+    """``text`` without the words of ``name`` where both are written alike but for case; "Ann's" goes whole.
+
+    Words of one letter and numbers stay: they are no names.
+    """
+    words = [word for word in re.findall(r"[^\W\d_]{2,}", name or "") if not is_unspaced(word)]
+    if not words:
+        return text
+    own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    left = " ".join(re.sub(rf"(?<!\w)(?:{own})(?:['’]s)?(?!\w)", " ", text, flags=re.IGNORECASE).split())
+    return left if _LATIN_WORD.search(left) else text
 
 
 @dataclass(frozen=True, slots=True)

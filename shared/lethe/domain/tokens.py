@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# One character a token: scripts without spaces, emoji and other symbols. Byte-pair vocabularies come out at or
-# below that for CJK, so a budget that is kept here is kept there.
-_DENSE: Final = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
+_LETTERS: Final = re.compile(r"[A-Za-z ]")
+_SHORT: Final = re.compile(r"[\x00-\x1f!-@\[-`{-\u04ff]")
 
 
 def estimate_tokens(text: str) -> int:
-    """Characters of dense scripts, plus a quarter of the others' count, rounded up; 0 for the empty text.
+    """A quarter of the basic Latin letters and spaces, half of digits, punctuation and other Latin, Greek or Cyrillic
+    letters, and every other character whole, rounded up; 0 for the empty text.
 
-    A quarter: about four characters a token is what English averages in common vocabularies.
+    About four letters a token is what English averages in common vocabularies; digits and punctuation come in pairs or
+    alone; of scripts without spaces, emoji and rare scripts a character is about a token. So a budget that is kept here
+    is kept, or nearly so, by real tokenizers.
     """
-    dense = len(_DENSE.findall(text))
-    return dense + -((dense - len(text)) // 4)
+    letters, short = len(_LETTERS.findall(text)), len(_SHORT.findall(text))
+    return -(-(letters + 2 * short + 4 * (len(text) - letters - short)) // 4)

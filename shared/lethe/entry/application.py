@@ -5,16 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Final
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from lethe.domain import ids
-from lethe.domain.idempotency import StoredAnswer, about_session, named_in
+from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Caller, Space
+from lethe.entry.about import spoken_of
 from lethe.entry.authorizer import caller_of
 from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event, HttpResponse, LambdaContext
@@ -23,6 +26,7 @@ from lethe.entry.observability import Observer
 from lethe.entry.problems import invalid_input, problem_headers, problem_text
 from lethe.entry.routes import ROUTES, Route
 from lethe.errors import (
+    FieldError,
     Forbidden,
     InvalidInput,
     LetheError,
@@ -41,7 +45,10 @@ MAXIMUM_BODY_BYTES: Final = 5 * 1024 * 1024
 """Below Lambda's 6 MB a synchronous call, of which the rest of the event takes its share."""
 
 _CLIENT_ID: Final = re.compile(r"[A-Za-z0-9._:\-]{1,128}", re.ASCII)
-_JSON_TYPE: Final = re.compile(r"application/(?:[\w.+-]+\+)?json\s*(?:;.*)?", re.ASCII | re.IGNORECASE)
+_JSON_TYPE: Final = re.compile(
+    r"application/(?:[\w.+-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"?\s*)?", re.ASCII | re.IGNORECASE
+)
+_PARAMETER: Final = re.compile(r"[a-z_]{1,32}", re.ASCII)
 _IF_MATCH: Final = re.compile(r'"?(\d{1,9})"?', re.ASCII)
 _ROUTES: Final = {route.key: route for route in ROUTES}
 
@@ -168,12 +175,26 @@ def _validated_body(model: type[BaseModel] | None, raw: bytes) -> BaseModel | No
 
 
 def _validated_query(model: type[BaseModel] | None, event: Event) -> BaseModel | None:
+    """The query, read from its raw form: the gateway joins repeated parameters by commas, which ids may hold too."""
     if model is None:
         return None
     try:
-        return model.model_validate(event.get("queryStringParameters") or {})
+        pairs = parse_qsl(event.get("rawQueryString", ""), keep_blank_values=True, errors="strict", max_num_fields=100)
+    except ValueError:
+        raise InvalidInput.of("query", "must be percent-encoded UTF-8, at most 100 parameters") from None
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise InvalidInput([FieldError(name, "given more than once") for name in _repeated(pairs)])
+    try:
+        return model.model_validate(values)
     except ValidationError as error:
-        raise invalid_input(error) from None
+        raise invalid_input(error, "query") from None
+
+
+def _repeated(pairs: list[tuple[str, str]]) -> list[str]:
+    """The names that come more than once, as far as they look like names of ours."""
+    counted = Counter(name for name, _ in pairs)
+    return [name if _PARAMETER.fullmatch(name) else "?" for name, count in counted.items() if count > 1]
 
 
 def _path_values(route: Route, event: Event) -> dict[str, str]:
@@ -197,11 +218,8 @@ def _if_match(headers: Mapping[str, str]) -> int | None:
 
 
 def _stored(answer: Answer, call: Call) -> StoredAnswer:
-    body = _body_text(answer)
-    about = named_in(body)
-    if session_id := call.path.get("session_id") or getattr(call.body, "session_id", None):
-        about |= {about_session(session_id)}
-    return StoredAnswer(answer.status, without_user(body, call.user_id), about)
+    about = spoken_of(answer.body, getattr(call.body, "session_id", None))
+    return StoredAnswer(answer.status, without_user(_body_text(answer), call.user_id), about)
 
 
 def _body_text(answer: Answer) -> str:

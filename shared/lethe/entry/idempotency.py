@@ -11,8 +11,9 @@ from pydantic_core import to_json
 
 from lethe.domain.idempotency import Claim, StoredAnswer, digest
 from lethe.domain.identity import Caller, Space
-from lethe.errors import Erased, MalformedRequest
+from lethe.errors import AnswerErased, MalformedRequest
 from lethe.ports import Clock, IdempotencyRecords
+from lethe.services.standing import Standing
 
 REPLAYED_HEADER: Final = "Idempotency-Replayed"
 
@@ -24,8 +25,9 @@ _RUNNING: Final = timedelta(seconds=30)
 class Idempotency:
     """Runs a request once per key, and gives its first answer to every repetition."""
 
-    def __init__(self, records: IdempotencyRecords, master_key: bytes, clock: Clock) -> None:
+    def __init__(self, records: IdempotencyRecords, standing: Standing, master_key: bytes, clock: Clock) -> None:
         self._records = records
+        self._standing = standing
         self._master_key = master_key
         self._clock = clock
 
@@ -45,7 +47,7 @@ class Idempotency:
         A repetition never runs again, not even when the first answer is gone: what was deleted must not come back
         with a client's retry.
 
-        Raises MalformedRequest on a bad key, InProgress, IdempotencyMismatch, Erased (the answer went with what it
+        Raises MalformedRequest on a bad key, InProgress, IdempotencyMismatch, AnswerErased (it went with what it
         spoke of), and what ``perform`` raises.
         """
         if not _KEY.fullmatch(key):
@@ -55,9 +57,12 @@ class Idempotency:
         now = self._clock.now()
         claim = self._records.claim(caller.tenant, key_digest, request_digest, now, now + _RUNNING)
         if claim is Claim.ANSWERED:
-            first = self._records.answer(open_space(), key_digest, now)
-            if first is None:
-                raise Erased("the first answer to this request was erased with what it spoke of")
+            space = open_space()
+            first = self._records.answer(space, key_digest, now)
+            if first is None or not self._standing.holds(space, first.about):
+                raise AnswerErased(
+                    "the request was done once, and what it stored has been deleted; use a new key to do it again"
+                )
             return first, True
         return self._first(caller, key_digest, request_digest, open_space, perform), False
 

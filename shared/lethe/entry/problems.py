@@ -82,14 +82,11 @@ def problem_text(error: LetheError, request_id: str) -> str:
     return json.dumps(problem(error, request_id), ensure_ascii=False)
 
 
-def invalid_input(error: ValidationError) -> InvalidInput:
-    """Pydantic's findings as ours, in words that never repeat the input."""
-    found = [_field_error(detail) for detail in error.errors(include_url=False, include_input=False)]
+def invalid_input(error: ValidationError, root: str = "body") -> InvalidInput:
+    """Pydantic's findings as ours, in words that never repeat the input; ``root`` names what the model is about."""
+    details = error.errors(include_url=False, include_input=False)
+    found = [FieldError(_path(detail["loc"]) or root, _message(detail)) for detail in details]
     return InvalidInput(list(dict.fromkeys(found))[:_MOST_ERRORS])
-
-
-def _field_error(detail: ErrorDetails) -> FieldError:
-    return FieldError(_path(detail["loc"]), _message(detail))
 
 
 def _message(detail: ErrorDetails) -> str:
@@ -124,4 +121,4 @@ def _path(location: Sequence[int | str]) -> str:
         else:
             name = step if _NAME.fullmatch(step) else "?"
             path += f".{name}" if path else name
-    return path or "body"
+    return path

@@ -179,8 +179,10 @@ class _Parts:
     @cached_property
     def idempotency(self) -> Idempotency:
         from lethe.entry.idempotency import Idempotency
+        from lethe.services.standing import Standing
 
-        return Idempotency(self.answers, self.master_key, self.clock)
+        standing = Standing(self.memories, self.sessions, self.entities, self.clock)
+        return Idempotency(self.answers, standing, self.master_key, self.clock)
 
     @cached_property
     def answers(self) -> IdempotencyRecords:

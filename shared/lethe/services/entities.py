@@ -26,7 +26,8 @@ class Fact:
     origin: Origin = Origin.USER
     confidence: float = 1.0
     session_id: str | None = None
-    sensitive: bool = False
+    sensitive: bool | None = None
+    """None: as it stands, and not sensitive when it is new."""
     valid_from: datetime | None = None
     expires_at: datetime | None = None
 
@@ -84,10 +85,10 @@ class EntityDesk:
             created_at=now,
             updated_at=now,
             session_id=fact.session_id,
-            sensitive=fact.sensitive,
+            sensitive=bool(fact.sensitive),
             expires_at=fact.expires_at,
         )
-        return self._entities.put(space, entity, version)
+        return self._entities.put(space, entity, version, keep_sensitive=fact.sensitive is None)
 
     def get(self, space: Space, key: str, session_id: str | None) -> Entity:
         """The current value. Raises NotFound."""

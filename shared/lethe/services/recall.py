@@ -107,7 +107,7 @@ class Recall:
         """Memories only. The head is read and the query embedded at once."""
         embedding = self._executor.submit(self._embed, question.text)
         space = self._spaces.for_reading(caller, user_id)
-        return self._found(space, question, embedding)
+        return self._found(space, user_id, question, embedding)
 
     def recall(
         self,
@@ -124,12 +124,15 @@ class Recall:
         space = self._spaces.for_reading(caller, user_id)
         gathered = self._gather(space, chosen, session_id)
         found = (
-            self._found(space, question, embedding) if embedding is not None else Found((), "nothing_relevant", False)
+            self._found(space, user_id, question, embedding)
+            if embedding is not None
+            else Found((), "nothing_relevant", False)
         )
         others = gathered()
-        block = assemble(token_budget, others.entities, others.summary, found.candidates, others.messages)
+        reveal = caller.may_see_sensitive()
+        block = assemble(token_budget, others.entities, others.summary, found.candidates, others.messages, reveal)
         due = others.session is not None and summary_due(others.session, self._policy, self._clock.now()).summary_due
-        return Recalled(chosen, block, _outcome(found, block, others), found.degraded, due)
+        return Recalled(chosen, block, _outcome(found, embedding is not None, block, others), found.degraded, due)
 
     def _embed(self, text: str) -> Embedding | None:
         """The query's vector; None, and so words alone, when the model does not answer."""
@@ -138,11 +141,18 @@ class Recall:
         except (Unavailable, Throttled):
             return None
 
-    def _found(self, space: Space, question: Question, embedding: Future[Embedding | None]) -> Found:
+    def _found(
+        self, space: Space, user_id: str | None, question: Question, embedding: Future[Embedding | None]
+    ) -> Found:
         now = self._clock.now()
         vector = embedding.result()
         result = self._index.search(
-            space, SearchQuery(question.text, vector), question.filters, now, question.candidates, question.as_of
+            space,
+            SearchQuery(question.text, vector, user_id),
+            question.filters,
+            now,
+            question.candidates,
+            question.as_of,
         )
         candidates = self._judged(result, question, now)
         kept = any(candidate.kept for candidate in candidates)
@@ -150,12 +160,11 @@ class Recall:
         return Found(tuple(candidates), outcome, result.degraded or vector is None)
 
     def _judged(self, result: SearchResult, question: Question, now: datetime) -> list[Candidate]:
-        gated = stages.gate(result.candidates, question.threshold)
         # A threshold of 0 asks for the best, whatever it is worth: then confidence does not drop it either.
         minimum = self._policy.minimum_confidence if question.threshold > 0 else 0.0
-        sure = stages.confidence(gated, minimum)
-        ranked = stages.rerank(sure, self._policy, question.as_of or now)
-        return stages.cut(stages.deduplicate(ranked), question.top_k)
+        ranked = stages.rerank(result.candidates, self._policy, question.as_of or now)
+        sure = stages.confidence(stages.gate(ranked, question.threshold), minimum)
+        return stages.cut(stages.deduplicate(sure), question.top_k)
 
     def _gather(self, space: Space, chosen: Route, session_id: str | None) -> _Gathering:
         now = self._clock.now()
@@ -188,14 +197,27 @@ class _Gathering:
             session=self.session.result() if self.session else None,
             messages=self.messages.result() if self.messages else (),
             summary=self.summary.result() if self.summary else None,
-            entities=tuple(e for e in entities if e.session_id in (None, self.session_id) and not e.sensitive),
+            entities=_in_session(entities, self.session_id),
         )
 
 
-def _outcome(found: Found, block: Assembled, others: _Tiers) -> Outcome:
-    """``found`` when a memory is answered; ``nothing_stored`` only when no tier that was read holds anything."""
-    if any(candidate.kept for candidate in block.candidates):
+def _in_session(entities: Sequence[Entity], session_id: str | None) -> tuple[Entity, ...]:
+    """What holds now: the session's own values stand before the subject's of the same key."""
+    own = {entity.key for entity in entities if session_id is not None and entity.session_id == session_id}
+    return tuple(
+        entity
+        for entity in entities
+        if (entity.session_id is None and entity.key not in own)
+        or (session_id is not None and entity.session_id == session_id)
+    )
+
+
+def _outcome(found: Found, searched: bool, block: Assembled, others: _Tiers) -> Outcome:
+    """``found`` when a memory is relevant, be there room for it or not, or when no memories were asked for and
+    something else is answered; ``nothing_stored`` only when no tier that was read holds anything.
+    """
+    if found.outcome == "found" or (not searched and (block.entities or block.messages or block.summary)):
         return "found"
     if found.outcome == "nothing_stored" and (others.entities or others.messages or others.summary):
         return "nothing_relevant"
-    return "nothing_relevant" if found.outcome == "found" else found.outcome
+    return found.outcome

@@ -15,7 +15,7 @@ from lethe.domain.json_values import JsonObject
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source, content_hash
 from lethe.domain.notice import notice
 from lethe.domain.relevance.documents import embedding_text
-from lethe.domain.session import Message
+from lethe.domain.session import Message, Session
 from lethe.domain.text import language
 from lethe.ports import Clock, Embedder, Ids, Memories
 
@@ -81,6 +81,7 @@ class Remembered:
 
 _DROPPED_DETAIL = {
     "question": "A question says nothing about the user.",
+    "request": "A request to the agent says nothing lasting about the user.",
     "small_talk": "Small talk is not kept.",
     "too_long": "Only the beginning of so long a message is remembered; the session keeps all of it.",
 }
@@ -112,18 +113,23 @@ class Remember:
         before: Message | None,
         session_id: str | None,
         defaults: StatementDefaults = NO_DEFAULTS,
+        within: Session | None = None,
     ) -> Remembered:
         """Let the controller take statements from messages; one outcome for each user message or part of one.
+
+        Raises Conflict when ``within``, the session that they stand in, was deleted since they were appended.
 
         ``defaults`` are what the caller says of all of them; what the messages themselves say goes before it.
         """
         fates = propose(messages, before)
         statements = [_statement(fate, session_id, defaults) for fate in fates if isinstance(fate, Proposal)]
-        stored = iter(self._store(open_space, actor, statements))
+        stored = iter(self._store(open_space, actor, statements, within))
         outcomes = tuple(_dropped(fate) if isinstance(fate, Dropped) else next(stored) for fate in fates)
         return Remembered(outcomes, _notice(outcomes) if outcomes else notice((), _language_of(messages)))
 
-    def _store(self, open_space: OpenSpace, actor: str, statements: Sequence[Statement]) -> tuple[Outcome, ...]:
+    def _store(
+        self, open_space: OpenSpace, actor: str, statements: Sequence[Statement], within: Session | None = None
+    ) -> tuple[Outcome, ...]:
         if not statements:
             open_space()  # whoever may not write hears of it, even with nothing to write
             return ()
@@ -137,7 +143,7 @@ class Remember:
             self._memory(statement, actor, now, Embedding(label, vector))
             for statement, vector in zip(statements, vectors, strict=True)
         ]
-        results = self._memories.add(space, new)
+        results = self._memories.add(space, new, within)
         known = dict.fromkeys(result.duplicate_of for result in results if result.duplicate_of is not None)
         first = self._memories.get_many(space, list(known)) if known else {}
         return tuple(

@@ -90,13 +90,13 @@ class SessionDesk:
             fresh = [message for message, known in result.messages if not known]
             earlier = [message for message in before.result() if fresh and message.sequence < fresh[0].sequence]
             remembered = self._remember.messages(
-                lambda: space, actor, fresh, earlier[-1] if earlier else None, session_id
+                lambda: space, actor, fresh, earlier[-1] if earlier else None, session_id, within=result.session
             )
         return Appended(result.messages, result.session, self.due(result.session), remembered)
 
     def _message(self, session_id: str, said: Said, now: datetime) -> Message:
         return Message(
-            id=self._ids.new(ids.MESSAGE),
+            id=said.client_id or self._ids.new(ids.MESSAGE),
             session_id=session_id,
             sequence=0,
             role=said.role,
@@ -145,11 +145,12 @@ class SessionDesk:
     def delete(self, space: Space, session_id: str) -> None:
         """Delete the session, what holds only in it, the memories taken from it, and stored answers that show them.
 
-        Its head and messages go last: a delete that was interrupted leaves a session that can be deleted again.
+        The session goes first: from then on no append that is under way can add a memory of it (``Memories.add``), so
+        the sweep after it is complete. Again is no error, and finishes what was cut short.
         """
+        self._sessions.delete(space, session_id)
         taken = [memory.id for memory in self._memories.all(space) if memory.source.session_id == session_id]
         if taken:
             self._memories.delete(space, taken)
         self._entities.delete_session(space, session_id)
         self._answers.forget(space, {about_session(session_id), *taken})
-        self._sessions.delete(space, session_id)

@@ -17,7 +17,7 @@ from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event
 from lethe.entry.idempotency import Idempotency
 from lethe.errors import Conflict, LetheError, NotFound, Throttled, Unavailable
-from tests.fakes.idempotency import FakeIdempotencyRecords
+from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
 from tests.fakes.time_and_ids import FixedClock
 
 CALLER = Caller("acme", "key:1", frozenset({Permission.READ}), ("*",))
@@ -49,7 +49,7 @@ class House:
 
     def __init__(self, operation: Callable[[Call], Answer]) -> None:
         self.listener = Listener()
-        idempotency = Idempotency(FakeIdempotencyRecords(), b"k" * 32, FixedClock())
+        idempotency = Idempotency(FakeIdempotencyRecords(), fake_standing(FixedClock()), b"k" * 32, FixedClock())
         self.application = Application(
             {"search_memories": operation, "health": operation},
             lambda caller, user_id: Space(caller.tenant, str(user_id), 1),

@@ -18,6 +18,7 @@ from lethe.adapters.dynamodb.memory_items import item_bytes, memory_item
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
+from lethe.domain.session import Session
 from lethe.errors import Conflict, Erased, Throttled
 from lethe.ports import Stored
 
@@ -43,12 +44,14 @@ class Outcome:
     revision_raised: bool = True
 
 
-def add_all(database: Database, space: Space, memories: Sequence[Memory]) -> tuple[tuple[Stored, ...], bool]:
+def add_all(
+    database: Database, space: Space, memories: Sequence[Memory], within: Session | None
+) -> tuple[tuple[Stored, ...], bool]:
     """Store what is new; one result a memory, in order, and whether the caller must raise the revision."""
     first: dict[str, Memory] = {}
     for memory in memories:
         first.setdefault(memory.content_hash, memory)
-    outcomes = _write(database, space, list(first.values()))
+    outcomes = _write(database, space, list(first.values()), within)
     holders = {content: holder for outcome in outcomes for content, holder in outcome.holders.items()}
     raise_needed = any(outcome.stored and not outcome.revision_raised for outcome in outcomes)
     return tuple(_result(memory, first, holders) for memory in memories), raise_needed
@@ -60,19 +63,19 @@ def _result(memory: Memory, first: dict[str, Memory], holders: dict[str, str]) -
     return Stored(memory, None if holder == memory.id else holder)
 
 
-def _write(database: Database, space: Space, memories: list[Memory]) -> list[Outcome]:
+def _write(database: Database, space: Space, memories: list[Memory], within: Session | None) -> list[Outcome]:
     groups = list(_groups(memories))
     if not groups:
         return []
     if len(groups) == 1:
-        return [_add_group(database, space, groups[0], with_head=True)]
+        return [_add_group(database, space, groups[0], within, with_head=True)]
     partition = keys.space_partition(space)
     taken = database.get_many(database.models.content, [(partition, keys.content(m.content_hash)) for m in memories])
     known = Outcome({keys.split(item["sk"]["S"])[1]: item["memory_id"]["S"] for item in taken}, revision_raised=False)
     known.stored = sum(known.holders.get(memory.content_hash) == memory.id for memory in memories)
     fresh = [memory for memory in memories if memory.content_hash not in known.holders]
     added = database.at_once(
-        lambda group: _add_group(database, space, group, with_head=False), list(_groups(fresh)), most=_AT_ONCE
+        lambda group: _add_group(database, space, group, within, with_head=False), list(_groups(fresh)), most=_AT_ONCE
     )
     return [known, *added]
 
@@ -91,14 +94,16 @@ def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
         yield group
 
 
-def _add_group(database: Database, space: Space, memories: list[Memory], with_head: bool) -> Outcome:
+def _add_group(
+    database: Database, space: Space, memories: list[Memory], within: Session | None, *, with_head: bool
+) -> Outcome:
     outcome = Outcome(revision_raised=with_head)
     left = memories
     for attempt in range(_PATIENCE):
         if not left:
             return outcome
         try:
-            database.transact(_transaction(database, space, left, outcome.revision_raised))
+            database.transact(_transaction(database, space, left, within, outcome.revision_raised))
         except Throttled:
             wait(attempt, longest=1.5)
         except WriteConflict:
@@ -107,7 +112,7 @@ def _add_group(database: Database, space: Space, memories: list[Memory], with_he
             outcome.revision_raised = False
             wait(attempt)
         except ConditionFailed as failed:
-            holders = _holders(left, failed)
+            holders = _holders(left, failed, within is not None, outcome.revision_raised)
             if any(holders.get(memory.content_hash) == memory.id for memory in left):
                 # Our own ids are there: an earlier attempt wrote them all, and its answer was lost or it was cut
                 # short before the revision.
@@ -123,7 +128,9 @@ def _add_group(database: Database, space: Space, memories: list[Memory], with_he
     return outcome
 
 
-def _transaction(database: Database, space: Space, memories: Sequence[Memory], with_head: bool) -> Transaction:
+def _transaction(
+    database: Database, space: Space, memories: Sequence[Memory], within: Session | None, with_head: bool
+) -> Transaction:
     row, pointer = database.models.memory, database.models.content
     partition = keys.space_partition(space)
     transaction = Transaction()
@@ -135,15 +142,23 @@ def _transaction(database: Database, space: Space, memories: Sequence[Memory], w
             "memory_id": {"S": memory.id},
         }
         transaction.put_item(pointer, held, pointer.pk.does_not_exist())
+    if within is not None:
+        session = database.models.session
+        standing = session(partition, keys.session(within.id))
+        transaction.check(standing, session.created_at == within.created_at)
     if with_head:
         raise_within(database, transaction, space)
     return transaction
 
 
-def _holders(memories: Sequence[Memory], failed: ConditionFailed) -> dict[str, str]:
-    """Content hash to the memory that holds it. Raises Erased when it was the head that did not hold."""
-    if len(failed.found) > 2 * len(memories) and failed.found[-1] is not None:
+def _holders(
+    memories: Sequence[Memory], failed: ConditionFailed, with_session: bool, with_head: bool
+) -> dict[str, str]:
+    """Content hash to the memory that holds it. Raises Erased or Conflict when the head or the session did not hold."""
+    if with_head and failed.found[-1] is not None:
         raise Erased("the subject was erased since the request began") from failed
+    if with_session and failed.found[2 * len(memories)] is not None:
+        raise Conflict("the session was deleted since the request began") from failed
     holders = {}
     for memory, there, taken in zip(memories, failed.found[0::2], failed.found[1::2], strict=False):
         if taken is not None:

@@ -27,7 +27,7 @@ class DynamoEntities:
         self._row = database.models.entity
         self._heads = DynamoSubjectHeads(database)
 
-    def put(self, space: Space, entity: Entity, expected_version: int | None) -> Entity:
+    def put(self, space: Space, entity: Entity, expected_version: int | None, keep_sensitive: bool = False) -> Entity:
         """A new entity: one transaction, which tells what stands there when the key is taken. A change: two calls.
 
         ``entity.updated_at`` is the time of the write, by which an expired value counts as gone.
@@ -40,6 +40,8 @@ class DynamoEntities:
             if expected_version is not None and expected_version != version:
                 raise VersionConflict(version)
             stored = _following(entity, current)
+            if keep_sensitive and current is not None and current.sensitive:
+                stored = replace(stored, sensitive=True)
             try:
                 self._replace(space, stored, current)
             except ConditionFailed as failed:

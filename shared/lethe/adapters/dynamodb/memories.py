@@ -21,6 +21,7 @@ from lethe.adapters.dynamodb.scanning import read_all
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
+from lethe.domain.session import Session
 from lethe.errors import Conflict, Erased, LetheError, NotFound, VersionConflict
 from lethe.ports import Page, Stored
 
@@ -36,11 +37,11 @@ class DynamoMemories:
         self._pointer = database.models.content
         self._heads = DynamoSubjectHeads(database)
 
-    def add(self, space: Space, memories: Sequence[Memory]) -> tuple[Stored, ...]:
+    def add(self, space: Space, memories: Sequence[Memory], within: Session | None = None) -> tuple[Stored, ...]:
         """Up to 49: one transaction. More: the known hashes, transactions at once, the revision."""
         if len(memories) > _MOST:
             raise ValueError(f"at most {_MOST} memories in one call")
-        stored, raise_needed = add_all(self._database, space, memories)
+        stored, raise_needed = add_all(self._database, space, memories, within)
         if raise_needed:
             self._heads.raise_revision(space)
         return stored

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from lethe.domain.entity import Entity
-from lethe.domain.json_values import JsonValue, canonical
+from lethe.domain.json_values import canonical
 from lethe.domain.memory import Memory
 from lethe.domain.search import Candidate
 from lethe.domain.session import Message, SessionSummary
@@ -31,9 +31,12 @@ _MESSAGES: Final = "\nNewest messages of this conversation:\n"
 _ENTITY_SHARE: Final = 0.4
 """At most this part of the budget goes to confirmed values, so that memories always have room."""
 
-# Escaped beyond JSON: angle brackets, and characters that are invisible or reorder text (zero width, bidi, separators).
+# Escaped beyond JSON: angle brackets in all their widths, and characters that are invisible or reorder text (zero
+# width, bidi, separators, fillers, variation selectors, private use, noncharacters).
 _ESCAPED: Final = re.compile(
-    r"[<>\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    r"[<>\uff1c\uff1e\ufe64\ufe65\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    r"\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ue000-\uf8ff"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
 )
 
 
@@ -83,16 +86,18 @@ def assemble(
     summary: SessionSummary | None,
     candidates: Sequence[Candidate],
     messages: Sequence[Message],
+    reveal: bool = False,
 ) -> Assembled:
     """Fill the budget: confirmed values, then the summary, memories by score, and the newest messages.
 
-    ``candidates`` are all of recall's; kept ones that find no room come back dropped with ``over_budget``. The block
+    Sensitive values are withheld unless ``reveal``. ``candidates`` are all of recall's; kept ones that find no room
+    come back dropped with ``over_budget``. The block
     is empty when nothing is to be said or nothing fits.
     """
     budget = _Budget(token_budget)
     if not budget.take(OPENING + CLOSING):
         return Assembled("", 0, _drop_all(candidates), (), None, ())
-    entity_lines = _entity_lines(budget, entities, token_budget)
+    entity_lines = _entity_lines(budget, entities, token_budget, reveal)
     summary_line = _summary_line(budget, summary)
     judged, memory_lines = _memory_lines(budget, candidates)
     shown, message_lines = _message_lines(budget, messages)
@@ -118,24 +123,23 @@ def _drop_all(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(c.judged("budget", False, "over_budget") if c.kept else c for c in candidates)
 
 
-def _entity_lines(budget: _Budget, entities: Sequence[Entity], tokens: int) -> list[tuple[Entity, str]]:
+def _entity_lines(budget: _Budget, entities: Sequence[Entity], tokens: int, reveal: bool) -> list[tuple[Entity, str]]:
     share = _Budget(min(int(tokens * _ENTITY_SHARE), budget.left))
     if not entities or not share.take(_ENTITIES):
         return []
     before = share.left
-    lines = [(entity, line) for entity in entities if share.take(line := _entity_line(entity))]
+    lines = [(entity, line) for entity in entities if share.take(line := _entity_line(entity, reveal))]
     if lines:
         budget.take(_ENTITIES)
         budget.left -= before - share.left
     return lines
 
 
-def _entity_line(entity: Entity) -> str:
+def _entity_line(entity: Entity, reveal: bool) -> str:
     scope = ", this session only" if entity.session_id else ""
-    value: JsonValue = entity.value
-    return (
-        f"- {entity.key} = {_escape(canonical(value))} ({entity.category}{scope}, since {entity.valid_from:%Y-%m-%d})\n"
-    )
+    withheld = entity.sensitive and not reveal
+    value = "[sensitive: withheld]" if withheld else _escape(canonical(entity.value))
+    return f"- {entity.key} = {value} ({entity.category}{scope}, since {entity.valid_from:%Y-%m-%d})\n"
 
 
 def _summary_line(budget: _Budget, summary: SessionSummary | None) -> str | None:

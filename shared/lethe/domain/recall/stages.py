@@ -17,7 +17,7 @@ from lethe.domain.memory import Memory
 from lethe.domain.policy import Policy
 from lethe.domain.search import Candidate
 
-# Added to the log-odds of relevance, in which a point of ranking score weighs 0.2 (``GateWeights.below_best``). Their
+# Added to the log-odds of relevance, in which a point of ranking score weighs 0.35 (``GateWeights.below_best``). Their
 # sum is at most 0.18, so that a fresh, certain memory can overtake a slightly more relevant old one, and never one that
 # is clearly more relevant.
 FRESHNESS_WEIGHT: Final = 0.07
@@ -33,10 +33,14 @@ _NEGATIONS: Final = frozenset(
 
 
 def gate(candidates: Sequence[Candidate], threshold: float) -> list[Candidate]:
-    """Drop what is less relevant than ``threshold``; 0 lets everything through (requirement R3)."""
+    """Drop what scores below ``threshold``; 0 lets everything through (requirement R3).
+
+    The score is the relevance with its bonus: what a caller compares with a threshold is the score that the answer
+    shows.
+    """
     return [
         candidate.judged("gate", True, "relevant" if threshold > 0 else "no_threshold")
-        if candidate.relevance >= threshold
+        if candidate.score >= threshold
         else candidate.judged("gate", False, "below_threshold")
         for candidate in candidates
     ]
@@ -57,8 +61,8 @@ def confidence(candidates: Sequence[Candidate], minimum: float) -> list[Candidat
 def rerank(candidates: Sequence[Candidate], policy: Policy, now: datetime) -> list[Candidate]:
     """Sort by relevance raised by freshness, kind, confidence and heat (requirement R4).
 
-    The bonus is added in log-odds and never negative: a score is at least the relevance, so all that passed the gate
-    has a score at or above the threshold, and scores stay between 0 and 1.
+    The bonus is added in log-odds and never negative: a score is at least the relevance and
+    stays between 0 and 1.
     """
     scored = [
         replace(candidate, score=_raised(candidate.relevance, _bonus(candidate.memory, policy, now)))

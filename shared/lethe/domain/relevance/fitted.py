@@ -32,7 +32,7 @@ MINILM_USE: Final = RelevanceModel(
         lead=0.09438,
         unspaced=0.7102,
         size=-0.4019,
-        below_best=0.2,
+        below_best=0.35,
     ),
     reference=CosineScale(
         background=0.33,
@@ -68,7 +68,7 @@ USE: Final = RelevanceModel(
         lead=0.08621,
         unspaced=0.07222,
         size=-0.3606,
-        below_best=0.2,
+        below_best=0.35,
     ),
     reference=CosineScale(
         background=0.3518,
@@ -104,7 +104,7 @@ WORDS: Final = RelevanceModel(
         lead=-0.02541,
         unspaced=-0.753,
         size=-0.2448,
-        below_best=0.2,
+        below_best=0.35,
     ),
     reference=CosineScale(
         background=0,

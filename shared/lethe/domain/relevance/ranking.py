@@ -81,10 +81,11 @@ def rank(
     scores = np.asarray(features.matrix() @ weights, np.float32)
     facts = gate_facts(query, features, scores, candidates, statistics) if len(scores) else None
     logit = facts.logit(model.gate) if facts is not None else 0.0
+    relevant = relevance(features, scores, logit, model.gate)
     return Ranking(
-        order=np.argsort(-scores, kind="stable").astype(np.int32),
+        order=np.lexsort((-scores, -relevant)).astype(np.int32),
         scores=scores,
-        relevance=relevance(scores, logit, model.gate),
+        relevance=relevant,
         words=_leg(np.expm1(features.bm25)),
         vectors=_leg(raw),
         features=features,

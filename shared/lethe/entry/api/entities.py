@@ -38,7 +38,7 @@ class PutEntity(Body):
     confidence: Fraction = 1.0
     session_id: ClientId | None = None
     version: Version | None = None
-    sensitive: bool = False
+    sensitive: bool | None = None
     valid_from: Time | None = None
     expires_at: Time | None = None
 

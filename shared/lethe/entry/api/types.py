@@ -66,6 +66,12 @@ def _user_id(value: str) -> str:
     return value
 
 
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise refused("must not be blank")
+    return value
+
+
 def at_most_bytes(limit: int) -> Callable[[str], str]:
     """A validator for the UTF-8 length of a text."""
 
@@ -115,8 +121,10 @@ ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}$")]
 Metadata = Annotated[dict[str, JsonValue], AfterValidator(_json_bytes(METADATA_BYTES))]
 EntityValue = Annotated[JsonValue, AfterValidator(_json_bytes(ENTITY_VALUE_BYTES))]
 Content = Annotated[str, _text_of(MESSAGE_BYTES), AfterValidator(at_most_bytes(MESSAGE_BYTES))]
-QueryText = Annotated[str, _text_of(QUERY_BYTES), AfterValidator(at_most_bytes(QUERY_BYTES))]
-StatementText = Annotated[str, Field(min_length=1, max_length=2_000)]
+QueryText = Annotated[
+    str, _text_of(QUERY_BYTES), AfterValidator(_not_blank), AfterValidator(at_most_bytes(QUERY_BYTES))
+]
+StatementText = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
 ContextText = Annotated[str, Field(max_length=2_000)]
 Speaker = Annotated[str, Field(min_length=1, max_length=256)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lethe.domain.identity import Caller, Permission
 from lethe.entry.api.entities import (
     EntitiesOut,
     EntityHistory,
@@ -74,7 +73,7 @@ class EntityReads:
         query = call.query_as(ReadEntity)
         space = self._spaces.for_reading(call.caller, call.user_id)
         entity = self._desk.get(space, call.path["key"], query.session_id)
-        return Answer(200, EntityOut.of(entity, call.user_id, may_see_sensitive(call.caller)))
+        return Answer(200, EntityOut.of(entity, call.user_id, call.caller.may_see_sensitive()))
 
     def list(self, call: Call) -> Answer:
         """A page of current values, by key."""
@@ -84,7 +83,7 @@ class EntityReads:
         binding = {"list": "entities", "subject": space.subject}
         binding |= {name: str(value) for name, value in asked.items()}
         start = self._cursors.read(query.cursor, call.caller, binding)
-        reveal = may_see_sensitive(call.caller)
+        reveal = call.caller.may_see_sensitive()
         matching = [
             entity
             for entity in self._desk.list(space, query.query(reveal))
@@ -106,7 +105,7 @@ class EntityReads:
         """All versions."""
         query = call.query_as(EntityHistory)
         space = self._spaces.for_reading(call.caller, call.user_id)
-        key, reveal = call.path["key"], may_see_sensitive(call.caller)
+        key, reveal = call.path["key"], call.caller.may_see_sensitive()
         binding = {"list": "history", "subject": space.subject, "key": key, "session": query.session_id}
         start = int(self._cursors.read(query.cursor, call.caller, binding) or 0)
         versions = [
@@ -120,8 +119,3 @@ class EntityReads:
             200,
             EntityVersionsOut(versions=page, next_cursor=self._cursors.write(next_key, call.caller, binding)),
         )
-
-
-def may_see_sensitive(caller: Caller) -> bool:
-    """Whether sensitive values are shown unmasked: to keys that govern or administer."""
-    return caller.may(Permission.GOVERN)

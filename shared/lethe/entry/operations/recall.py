@@ -12,7 +12,6 @@ from lethe.entry.api.recall import HealthOut, RecalledOut, RecallMemory, RouteOu
 from lethe.entry.api.sessions import SummaryOut
 from lethe.entry.call import Answer, Call
 from lethe.entry.operations.common import scored_out
-from lethe.entry.operations.entities import may_see_sensitive
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import Clock, Embedder, SearchIndex, SubjectHeads
 from lethe.services.recall import Question, Recall
@@ -41,7 +40,7 @@ class RecallReads:
             call.caller, call.user_id, question, body.session_id, body.tiers, body.token_budget
         )
         now, block = self._clock.now(), recalled.assembled
-        reveal = may_see_sensitive(call.caller)
+        reveal = call.caller.may_see_sensitive()
         out = RecalledOut(
             context=block.context,
             memories=[scored_out(candidate, call.user_id, now) for candidate in block.candidates if candidate.kept],

@@ -1,0 +1,38 @@
+"""Whether what a stored answer speaks of is still there: an answer outlives nothing that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from lethe.domain import ids
+from lethe.domain.idempotency import about_entity, session_named
+from lethe.domain.identity import Space
+from lethe.ports import Clock, Entities, Memories, Sessions
+
+
+class Standing:
+    """Reads the truth when a stored answer is asked for again.
+
+    Deleting takes the answers along (``IdempotencyRecords.forget``), but a request that was under way may store its
+    answer just after; and what expires is deleted by nobody. So a repetition looks again.
+    """
+
+    def __init__(self, memories: Memories, sessions: Sessions, entities: Entities, clock: Clock) -> None:
+        self._memories = memories
+        self._sessions = sessions
+        self._entities = entities
+        self._clock = clock
+
+    def holds(self, space: Space, about: Set[str]) -> bool:
+        """Whether every memory, session and entity named in ``about`` can still be read."""
+        memories = [name for name in about if name.startswith(ids.MEMORY)]
+        if memories and len(self._memories.get_many(space, memories)) < len(memories):
+            return False
+        now = self._clock.now()
+        sessions = [session for name in about if (session := session_named(name)) is not None]
+        if any(self._sessions.get(space, session, now) is None for session in sessions):
+            return False
+        entities = about - set(memories) - {name for name in about if session_named(name) is not None}
+        if not entities:
+            return True
+        return entities <= {about_entity(entity.key) for entity in self._entities.list(space, now)}
