@@ -190,7 +190,7 @@ def test_a_key_for_one_user_cannot_name_another_anywhere(
             reply = bob.send(route.method, path, {"user_id": "ann"})
         assert CANARY not in reply.text, route.key
     twice = bob.wire.send("GET", "/v1/memories?user_id=bob&user_id=ann", None, [("authorization", f"Bearer {bob.key}")])
-    twice.problem(403, "forbidden")
+    twice.problem(422, "invalid")
 
 
 def test_cursors_of_others_open_nothing(strangers: tuple[Planted, dict[str, tuple[Api, str]]]) -> None:
