@@ -188,7 +188,7 @@ def _possible_problems(route: Route) -> list[int]:
     statuses = [400, 401, 403, 404, 422, 429, 431, 503]
     if route.body is not None:
         statuses += [413, 415]
-    if route.function == "write":
+    if route.function == "write" or route.method in ("POST", "PUT", "PATCH"):
         statuses.append(410)
     if route.method in ("POST", "PUT", "PATCH"):
         statuses.append(409)
@@ -206,7 +206,7 @@ _DESCRIPTIONS: Final = {
     403: "The key lacks the permission, or does not cover the user",
     404: "Missing, foreign, expired or erased",
     409: "The first request with this idempotency key still runs, or the state does not allow this",
-    410: "The subject was erased",
+    410: "The subject was erased, or what this request stored when it was first sent has been deleted",
     412: "The version is no longer current",
     413: "Too large",
     415: "The body is not declared as JSON",
