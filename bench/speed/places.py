@@ -7,7 +7,7 @@ from typing import Final
 from bench.speed.spans import Place, Recorder, Span, timing
 from lethe.adapters import scan_index, scan_view
 from lethe.adapters.dynamodb import bulk, client, heads, memories
-from lethe.entry import application, observability
+from lethe.entry import application, observability, wiring
 from lethe.entry.operations import memories as memory_operations
 from lethe.entry.operations import recall as recall_operations
 from lethe.ports import Embedder
@@ -66,6 +66,7 @@ def watching(recorder: Recorder, embedder: Embedder) -> Iterator[None]:
         made.meta.events.register("after-call-error.dynamodb", hooks.after)
         return made
 
+    wiring._client.cache_clear()  # a client made before has no ears
     client.make_client = watched  # type: ignore[assignment]  # the same client, with ears
     plain = embedder.embed
     embedder.embed = recorder.timed(EMBED, plain, is_call=True)  # type: ignore[method-assign,assignment]  # same
@@ -74,6 +75,7 @@ def watching(recorder: Recorder, embedder: Embedder) -> Iterator[None]:
             yield
     finally:
         client.make_client = make
+        wiring._client.cache_clear()
         embedder.embed = plain  # type: ignore[method-assign]  # back as it was
 
 
