@@ -34,7 +34,7 @@ fmt: $(VENV)/.development ## format and mend what can be mended
 	$(BIN)/ruff format .
 
 bench-quality: $(VENV)/.development ## retrieval quality over the four sets in ../shared/data
-	$(RUN) -m bench.quality
+	$(RUN) -m bench.quality --data ../shared/data
 
 bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, and mem0 beside it
 	$(RUN) -m bench.speed
