@@ -42,6 +42,11 @@ class Statement:
     valid_until: datetime | None = None
     reason: str = "stated_by_caller"
 
+    def ends_before_it_begins(self, now: datetime) -> bool:
+        """Whether it was never valid; without a beginning of its own it holds from when it was said, or now."""
+        begins = self.valid_from or self.occurred_at or now
+        return self.valid_until is not None and self.valid_until <= begins
+
 
 @dataclass(frozen=True, slots=True)
 class StatementDefaults:

@@ -76,9 +76,8 @@ class MemoryWrites:
         return Answer(201 if stored else 200, remembered_out(remembered, call.user_id, self._clock.now()))
 
     def _checked(self, statement: Statement) -> Statement:
-        """The statement, unless it ends before it begins; one without a beginning begins now. Raises InvalidInput."""
-        begins = statement.valid_from or statement.occurred_at or self._clock.now()
-        if statement.valid_until is not None and statement.valid_until <= begins:
+        """The statement. Raises InvalidInput when it ends before it begins."""
+        if statement.ends_before_it_begins(self._clock.now()):
             raise InvalidInput.of("valid_until", "must be later than valid_from, which is now unless you name it")
         return statement
 
