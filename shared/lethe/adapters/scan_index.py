@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from time import monotonic
@@ -32,6 +32,8 @@ from lethe.domain.identity import Space
 from lethe.domain.memory import Memory, MemoryFilter
 from lethe.domain.relevance.features import FEATURE_NAMES
 from lethe.domain.relevance.fitted import relevance_model
+from lethe.domain.relevance.lexical import Ints
+from lethe.domain.relevance.ranking import Leg as RankedLeg
 from lethe.domain.relevance.ranking import Ranking, rank
 from lethe.domain.search import Candidate, Leg, SearchQuery
 from lethe.domain.text import analyse_query, without_name
@@ -85,10 +87,9 @@ class ScanIndex:
             candidates,
             relevance_model(label),
         )
-        found = tuple(
-            _candidate(view.memories[selection.rows[place]], place, ranking) for place in ranking.order[:limit].tolist()
-        )
-        return SearchResult(found, len(candidates), len(view.memories))
+        places = ranking.order[:limit]
+        best = [view.memories[row] for row in selection.rows[places].tolist()]
+        return SearchResult(_candidates(best, places, ranking), len(candidates), len(view.memories))
 
     def _view(self, space: Space, label: str | None, now: datetime) -> View:
         with self._lock:
@@ -139,15 +140,22 @@ class ScanIndex:
                 del sizes[oldest]
 
 
-def _candidate(memory: Memory, place: int, ranking: Ranking) -> Candidate:
-    relevance = float(ranking.relevance[place])
-    return Candidate(
-        memory=memory,
-        relevance=relevance,
-        score=relevance,
-        legs=(
-            Leg("words", int(ranking.words.ranks[place]), float(ranking.words.scores[place])),
-            Leg("vector", int(ranking.vectors.ranks[place]), float(ranking.vectors.scores[place])),
-        ),
-        features={name: float(getattr(ranking.features, name)[place]) for name in FEATURE_NAMES},
+def _candidates(memories: Sequence[Memory], places: Ints, ranking: Ranking) -> tuple[Candidate, ...]:
+    """``memories`` with what the ranking says of their ``places``; array by array, since single numbers are slow."""
+    features = np.stack([getattr(ranking.features, name)[places] for name in FEATURE_NAMES], axis=1).tolist()
+    return tuple(
+        Candidate(memory, relevance, relevance, (words, vector), dict(zip(FEATURE_NAMES, numbers, strict=True)))
+        for memory, relevance, words, vector, numbers in zip(
+            memories,
+            ranking.relevance[places].tolist(),
+            _legs("words", ranking.words, places),
+            _legs("vector", ranking.vectors, places),
+            features,
+            strict=True,
+        )
     )
+
+
+def _legs(name: str, leg: RankedLeg, places: Ints) -> list[Leg]:
+    ranked = zip(leg.ranks_of(places).tolist(), leg.scores[places].tolist(), strict=True)
+    return [Leg(name, rank, score) for rank, score in ranked]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
 
 from lethe.domain.memory import Embedding, Memory
 
@@ -60,12 +62,25 @@ class Candidate:
     @property
     def kept(self) -> bool:
         """Whether no stage has dropped it so far."""
-        return all(decision.kept for decision in self.decisions)
+        return all(map(_kept, self.decisions))
 
     def judged(self, stage: str, kept: bool, reason: str) -> Candidate:
         """The same candidate with one more decision.
 
         Field by field: ``dataclasses.replace`` takes five times as long, for every candidate at every stage.
         """
-        decisions = (*self.decisions, Decision(stage, kept, reason))
+        decisions = (*self.decisions, _decision(stage, kept, reason))
         return Candidate(self.memory, self.relevance, self.score, self.legs, self.features, decisions)
+
+    def scored(self, score: float) -> Candidate:
+        """The same candidate with another score."""
+        return Candidate(self.memory, self.relevance, score, self.legs, self.features, self.decisions)
+
+
+_kept = attrgetter("kept")
+
+
+@lru_cache(maxsize=64)
+def _decision(stage: str, kept: bool, reason: str) -> Decision:
+    """Decisions are codes, a dozen in all, and the same for many candidates."""
+    return Decision(stage, kept, reason)

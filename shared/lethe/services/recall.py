@@ -164,7 +164,8 @@ class Recall:
         minimum = self._policy.minimum_confidence if question.threshold > 0 else 0.0
         ranked = stages.rerank(result.candidates, self._policy, question.as_of or now)
         sure = stages.confidence(stages.gate(ranked, question.threshold), minimum)
-        return stages.cut(stages.deduplicate(sure), question.top_k)
+        distinct = stages.deduplicate(sure, None if question.explain else question.top_k)
+        return stages.cut(distinct, question.top_k)
 
     def _gather(self, space: Space, chosen: Route, session_id: str | None) -> _Gathering:
         now = self._clock.now()

@@ -293,5 +293,18 @@ def test_statistics_give_the_rarest_weight_to_what_was_never_said() -> None:
 
 
 def test_reciprocal_rank_fusion() -> None:
-    legs = [Leg(np.array([3.0, 1.0], np.float32), np.array([1, 2], np.int32))] * 2
+    legs = [Leg(np.array([3.0, 1.0], np.float32))] * 2
     assert reciprocal_rank_fusion(legs) == pytest.approx([2 / 61, 2 / 62])
+
+
+def test_equal_scores_rank_in_the_order_given() -> None:
+    assert Leg(np.array([0.0, 2.0, 0.0, 2.0], np.float32)).ranks.tolist() == [3, 1, 4, 2]
+
+
+def test_the_ranks_of_a_few_are_those_among_all() -> None:
+    rng = np.random.default_rng(3)
+    for size in (1, 2, 50):
+        leg = Leg(rng.integers(0, 8, size).astype(np.float32))  # with many ties, as words that nobody said make them
+        places = rng.permutation(size)[: max(size // 2, 1)].astype(np.int32)
+
+        assert leg.ranks_of(places).tolist() == leg.ranks[places].tolist()

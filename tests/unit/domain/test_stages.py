@@ -113,6 +113,22 @@ def test_near_duplicates(one: str, other: str, same: bool) -> None:
     assert reasons(judged)[1] == ("near_duplicate" if same else "distinct")
 
 
+def test_what_comes_after_enough_distinct_ones_is_left_to_the_cut() -> None:
+    texts = ["I like rain", "I like rain!", "I like snow", "I like snow!"]
+    many = [candidate(0.9 - n / 10, text=text) for n, text in enumerate(texts)]
+
+    answered = stages.cut(stages.deduplicate(many, 2), 2)
+
+    assert reasons(answered) == ["among_best", "near_duplicate", "among_best", "beyond_top_k"]
+    assert [one.kept for one in answered] == [one.kept for one in stages.cut(stages.deduplicate(many), 2)]
+
+
+def test_every_script_writes_numbers_that_tell() -> None:
+    judged = stages.deduplicate([candidate(text="room ٣"), candidate(text="room ٤"), candidate(text="x² metres")])
+
+    assert [one.kept for one in judged] == [True, True, True]
+
+
 def test_a_dropped_candidate_makes_no_other_a_duplicate() -> None:
     first = candidate(0.9, text="I like rain").judged("gate", False, "below_threshold")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -65,7 +64,7 @@ def rerank(candidates: Sequence[Candidate], policy: Policy, now: datetime) -> li
     stays between 0 and 1.
     """
     scored = [
-        replace(candidate, score=_raised(candidate.relevance, _bonus(candidate.memory, policy, now)))
+        candidate.scored(_raised(candidate.relevance, _bonus(candidate.memory, policy, now)))
         for candidate in candidates
     ]
     return sorted(scored, key=lambda candidate: (-candidate.score, -candidate.relevance, candidate.memory.id))
@@ -89,14 +88,17 @@ def _raised(relevance: float, bonus: float) -> float:
     return max(relevance, 1.0 / (1.0 + math.exp(-(math.log(relevance / (1.0 - relevance)) + bonus))))
 
 
-def deduplicate(candidates: Sequence[Candidate]) -> list[Candidate]:
+def deduplicate(candidates: Sequence[Candidate], enough: int | None = None) -> list[Candidate]:
     """Drop what says the same as a better candidate: the same words, or nearly, with the same numbers and
     negations. "Flat 12" and "flat 13", "likes" and "does not like" are never the same.
+
+    Once ``enough`` are distinct the rest come back unjudged: ``cut`` drops them whatever they say, so only a trace
+    that somebody reads is worth comparing them.
     """
     judged: list[Candidate] = []
     seen: list[tuple[frozenset[str], frozenset[str]]] = []
     for candidate in candidates:
-        if not candidate.kept:
+        if not candidate.kept or (enough is not None and len(seen) >= enough):
             judged.append(candidate)
             continue
         words, telling = _fingerprint(candidate.memory.text)
@@ -112,8 +114,12 @@ def _fingerprint(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a text, and those of them that must agree: numbers and negations."""
     folded = text.casefold().replace("'", "").replace("’", "")
     words = [piece for run in _WORD.findall(folded) for piece in (run if not run.isascii() else [run])]
-    telling = {word for word in words if word in _NEGATIONS or any(c.isdigit() for c in word)}
+    telling = {word for word in words if word in _NEGATIONS or _has_digit(word)}
     return frozenset(words), frozenset(telling)
+
+
+def _has_digit(word: str) -> bool:
+    return not word.isalpha() and any(map(str.isdigit, word))
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -20,10 +20,23 @@ _NARROWEST: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One leg of the search: raw score and rank (1 = best) of each candidate, shape (n,)."""
+    """One leg of the search: the raw score of each candidate, shape (n,)."""
 
     scores: Floats
-    ranks: Ints
+
+    @property
+    def ranks(self) -> Ints:
+        """Rank of each candidate (1 = best; ties keep their order), shape (n,)."""
+        ranks = np.empty(len(self.scores), np.int32)
+        ranks[np.argsort(-self.scores, kind="stable")] = np.arange(1, len(self.scores) + 1)
+        return ranks
+
+    def ranks_of(self, places: Ints) -> Ints:
+        """``ranks[places]``: counting what is ahead of a few candidates costs less than sorting all."""
+        own = self.scores[places, None]
+        numbers = np.arange(len(self.scores), dtype=np.int32)
+        ahead = (self.scores > own) | ((self.scores == own) & (numbers <= places[:, None]))
+        return np.asarray(np.count_nonzero(ahead, axis=1), np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +99,12 @@ def rank(
         order=np.lexsort((-scores, -relevant)).astype(np.int32),
         scores=scores,
         relevance=relevant,
-        words=_leg(np.expm1(features.bm25)),
-        vectors=_leg(raw),
+        words=Leg(np.expm1(features.bm25)),
+        vectors=Leg(raw),
         features=features,
         facts=facts,
         version=model.version,
     )
-
-
-def _leg(scores: Floats) -> Leg:
-    ranks = np.empty(len(scores), np.int32)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return Leg(scores, ranks)
 
 
 def _rescale(raw: Floats, vectors: Floats, model: RelevanceModel) -> Floats:
