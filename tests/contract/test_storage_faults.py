@@ -294,6 +294,22 @@ def test_a_part_of_an_add_cut_short_may_be_repeated_by_itself(strict_stores: Sto
     end_threads(stores)
 
 
+@pytest.mark.parametrize("count", [20, 120])
+def test_an_add_cut_short_may_be_repeated_among_others(strict_stores: Stores, count: int) -> None:
+    """In one transaction with statements of another memory and with new ones: each is told apart."""
+    space, known = strict_stores.new_space(), memory("known")
+    early = [memory(f"early {n}") for n in range(count // 2)]
+    strict_stores.memories.add(space, [known])
+    strict_stores.memories.add(space, early)
+    late = [memory(f"late {n}") for n in range(count // 2)]
+    mixed = [one for pair in zip(early, late, strict=True) for one in pair]
+
+    results = strict_stores.memories.add(space, [memory("known"), *mixed])
+
+    assert [result.duplicate_of for result in results] == [known.id, *(None for _ in mixed)]
+    assert {found.id for found in strict_stores.memories.all(space)} == {known.id, *(one.id for one in mixed)}
+
+
 def test_an_append_that_took_effect_though_a_conflict_was_answered(strict_stores: Stores) -> None:
     space = strict_stores.new_space()
     stores, _ = faulty(strict_stores, {("transact_write_items", 1): after(CONFLICT)})

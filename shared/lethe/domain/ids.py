@@ -9,6 +9,7 @@ import re
 from datetime import UTC, datetime
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
 
 MESSAGE, MEMORY, ENTITY, ERASURE, RECEIPT = "msg_", "mem_", "ent_", "er_", "rc_"
@@ -18,7 +19,7 @@ def ulid(moment: datetime, randomness: int) -> str:
     """The ULID of ``moment`` with the low 80 bits of ``randomness``."""
     milliseconds = max(int(moment.timestamp() * 1000), 0) & (2**48 - 1)
     value = (milliseconds << 80) | (randomness & (2**80 - 1))
-    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
 
 
 def is_id(text: str, prefix: str) -> bool:

@@ -1,13 +1,15 @@
 """Adding memories: exact duplicates found, everything else written, whatever else goes on beside it.
 
 Up to 49 memories go out at once, in one transaction with the head, and nothing is read before: a taken hash cancels
-the transaction and is named in the reasons. More of them are first compared with the stored hashes (a big import run
-twice is all duplicates), then written in transactions of 49 without the head, some at once; the caller raises the
-revision afterwards.
+the transaction and is named in the reasons. More of them are written in transactions of 49 without the head, some at
+once; the caller raises the revision afterwards. Once one of these met stored statements (a big import run twice is all
+duplicates), those that follow are first compared with the stored hashes: a cancelled transaction costs as much as one
+that writes.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -69,15 +71,25 @@ def _write(database: Database, space: Space, memories: list[Memory], within: Ses
         return []
     if len(groups) == 1:
         return [_add_group(database, space, groups[0], within, with_head=True)]
+    met_stored = threading.Event()
+
+    def add(group: list[Memory]) -> Outcome:
+        known = _known(database, space, group) if met_stored.is_set() else Outcome(revision_raised=False)
+        fresh = [memory for memory in group if memory.content_hash not in known.holders]
+        added = _add_group(database, space, fresh, within, with_head=False)
+        if added.holders:
+            met_stored.set()
+        return Outcome(known.holders | added.holders, known.stored + added.stored, revision_raised=False)
+
+    return database.at_once(add, groups, most=_AT_ONCE)
+
+
+def _known(database: Database, space: Space, memories: Sequence[Memory]) -> Outcome:
+    """What is stored of ``memories``, be it by an earlier attempt of our own."""
     partition = keys.space_partition(space)
     taken = database.get_many(database.models.content, [(partition, keys.content(m.content_hash)) for m in memories])
-    known = Outcome({keys.split(item["sk"]["S"])[1]: item["memory_id"]["S"] for item in taken}, revision_raised=False)
-    known.stored = sum(known.holders.get(memory.content_hash) == memory.id for memory in memories)
-    fresh = [memory for memory in memories if memory.content_hash not in known.holders]
-    added = database.at_once(
-        lambda group: _add_group(database, space, group, within, with_head=False), list(_groups(fresh)), most=_AT_ONCE
-    )
-    return [known, *added]
+    holders = {keys.split(item["sk"]["S"])[1]: str(item["memory_id"]["S"]) for item in taken}
+    return Outcome(holders, sum(holders.get(memory.content_hash) == memory.id for memory in memories), False)
 
 
 def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
@@ -113,18 +125,18 @@ def _add_group(
             wait(attempt)
         except ConditionFailed as failed:
             holders = _holders(left, failed, within is not None, outcome.revision_raised)
-            if any(holders.get(memory.content_hash) == memory.id for memory in left):
-                # Our own ids are there: an earlier attempt wrote them all, and its answer was lost or it was cut
-                # short before the revision.
+            own = sum(holders.get(memory.content_hash) == memory.id for memory in left)
+            if own:
+                # An earlier attempt wrote them, and its answer was lost or it was cut short before the revision.
+                outcome.stored += own
                 outcome.revision_raised = False
-                break
             outcome.holders |= holders
             left = [memory for memory in left if memory.content_hash not in holders]
         else:
             break
     else:
         raise Throttled("too many writes at once to the same memories")
-    outcome.stored = len(left)
+    outcome.stored += len(left)
     return outcome
 
 
@@ -134,14 +146,12 @@ def _transaction(
     row, pointer = database.models.memory, database.models.content
     partition = keys.space_partition(space)
     transaction = Transaction()
-    for memory in memories:
-        transaction.put_item(row, memory_item(space, memory), row.pk.does_not_exist())
-        held: Item = {
-            "pk": {"S": partition},
-            "sk": {"S": keys.content(memory.content_hash)},
-            "memory_id": {"S": memory.id},
-        }
-        transaction.put_item(pointer, held, pointer.pk.does_not_exist())
+    held: list[Item] = [
+        {"pk": {"S": partition}, "sk": {"S": keys.content(memory.content_hash)}, "memory_id": {"S": memory.id}}
+        for memory in memories
+    ]
+    transaction.put_items(row, [memory_item(space, memory) for memory in memories], row.pk.does_not_exist())
+    transaction.put_items(pointer, held, pointer.pk.does_not_exist())
     if within is not None:
         session = database.models.session
         standing = session(partition, keys.session(within.id))
@@ -160,7 +170,8 @@ def _holders(
     if with_session and failed.found[2 * len(memories)] is not None:
         raise Conflict("the session was deleted since the request began") from failed
     holders = {}
-    for memory, there, taken in zip(memories, failed.found[0::2], failed.found[1::2], strict=False):
+    size = len(memories)
+    for memory, there, taken in zip(memories, failed.found[:size], failed.found[size : 2 * size], strict=True):
         if taken is not None:
             holders[memory.content_hash] = str(taken["memory_id"]["S"])
         elif there is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from botocore.config import Config
 
@@ -14,6 +14,10 @@ from lethe.adapters.aws_session import aws_session
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
+
+_READS: Final = ("GetItem", "Query", "BatchGetItem")
+_BODY: Final = "lethe.body"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,39 @@ def make_client(region: str, endpoint: str | None = None, timeouts: Timeouts | N
         "DynamoDBClient",
         aws_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint, config=config),
     )
-    for operation in ("Query", "BatchGetItem"):
-        client.meta.events.register(f"before-parse.dynamodb.{operation}", _parse_fast)
+    events = client.meta.events
+    for operation in _READS:
+        events.register(f"before-parse.dynamodb.{operation}", _parse_fast)
+    for operation in (*_READS, "TransactWriteItems"):
+        # The stubs know no handler that answers; this event asks for the parameters to go on with.
+        events.register(f"provide-client-params.dynamodb.{operation}", cast("Callable[..., None]", _serialise_fast))
+        events.register(f"before-call.dynamodb.{operation}", _send_serialised)
     return client
+
+
+def _serialise_fast(
+    params: Mapping[str, object], context: MutableMapping[str, object], **_: object
+) -> dict[str, object]:
+    """Writes the body of a request with ``json`` alone, and leaves botocore no parameters to serialise.
+
+    botocore walks every attribute of every item through its service model, and through its endpoint rules for the ARNs
+    that tables could be named by: 170 ms of processor time for a batch of 1,000 memories, a third of all. Requests
+    here name tables by name, and hold nothing but JSON and bytes, which DynamoDB takes in base 64.
+    """
+    context[_BODY] = json.dumps(params, default=_base64, separators=(",", ":")).encode()
+    return {"RequestItems": {}} if "RequestItems" in params else {}  # the rules ask for its keys
+
+
+def _send_serialised(params: MutableMapping[str, object], context: MutableMapping[str, object], **_: object) -> None:
+    """Puts the body in its place; botocore signs, sends and retries it as any other."""
+    params["body"] = context.pop(_BODY)
+
+
+def _base64(value: object) -> str:
+    """Raises TypeError on what is neither JSON nor bytes, as ``json`` does."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"no DynamoDB value: {type(value).__name__}")
+    return base64.b64encode(value).decode("ascii")
 
 
 def _parse_fast(
@@ -67,7 +101,7 @@ def _parse_fast(
         return
     answer = json.loads(body)
     pages = answer["Responses"].values() if "Responses" in answer else [answer.get("Items", ())]
-    for page in pages:
+    for page in (*pages, [answer["Item"]] if "Item" in answer else ()):
         for item in page:
             for value in item.values():
                 if "B" in value:

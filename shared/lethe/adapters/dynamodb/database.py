@@ -50,16 +50,12 @@ class Transaction:
 
     def put_item(self, row: type[Row], item: Item, condition: Condition | None = None) -> None:
         """Write an item that was made without the model of its table."""
-        request: Request = {"TableName": table_of(row), "Item": item}
-        if condition is not None:
-            names: dict[str, str] = {}
-            values: dict[str, str] = {}
-            request["ConditionExpression"] = condition.serialize(names, values)
-            request["ExpressionAttributeNames"] = {placeholder: name for name, placeholder in names.items()}
-            if values:
-                request["ExpressionAttributeValues"] = values
-            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        self.requests.append({"Put": request})
+        self.put_items(row, [item], condition)
+
+    def put_items(self, row: type[Row], items: Iterable[Item], condition: Condition | None = None) -> None:
+        """``put_item`` of each, in order, all on one condition, which is written out once."""
+        common: Request = {"TableName": table_of(row), **_guard(condition)}
+        self.requests += [{"Put": {"Item": item, **common}} for item in items]
 
     def update(self, row: Row, actions: Sequence[Action], condition: Condition) -> None:
         """Change the item with the keys of ``row``; a failed condition tells what stands there."""
@@ -79,6 +75,20 @@ class Transaction:
         """Demand ``condition`` of the item with the keys of ``row``, without writing it."""
         kwargs = row.get_delete_kwargs_from_instance(condition=condition)
         self.requests.append({"ConditionCheck": kwargs})
+
+
+def _guard(condition: Condition | None) -> Request:
+    """The part of a write that states its condition."""
+    if condition is None:
+        return {}
+    names: dict[str, str] = {}
+    values: dict[str, str] = {}
+    guard: Request = {
+        "ConditionExpression": condition.serialize(names, values),
+        "ExpressionAttributeNames": {placeholder: name for name, placeholder in names.items()},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    return {**guard, "ExpressionAttributeValues": values} if values else guard
 
 
 def _old(condition: Condition | None) -> str | None:

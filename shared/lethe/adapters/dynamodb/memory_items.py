@@ -73,25 +73,28 @@ def memory_item(space: Space, memory: Memory, sort_key: str | None = None) -> It
 def item_bytes(memory: Memory) -> int:
     """About what the item of ``memory`` takes: its texts, its vector, and a thousand bytes for all else."""
     vector = memory.embedding.vector.size * 2 if memory.embedding is not None else 0
-    return sum(_text_bytes(memory).values()) + vector + 1_000
+    return sum(map(_bytes_of, _texts(memory).values())) + vector + 1_000
 
 
-def _text_bytes(memory: Memory) -> dict[str, int]:
-    parts = {
+def _texts(memory: Memory) -> dict[str, str]:
+    return {
         "text": memory.text,
         "context": memory.context or "",
-        "metadata": canonical(memory.metadata),
+        "metadata": canonical(memory.metadata) if memory.metadata else "",
         "source.message_ids": "".join(memory.source.message_ids),
         "derived_from": "".join(memory.derived_from),
         "speaker": memory.speaker or "",
     }
-    return {name: len(text.encode()) for name, text in parts.items()}
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _check_size(memory: Memory) -> None:
     if item_bytes(memory) > MAXIMUM_ITEM_BYTES:
-        sizes = _text_bytes(memory)
-        largest = max(sizes, key=lambda name: sizes[name])
+        texts = _texts(memory)
+        largest = max(texts, key=lambda name: _bytes_of(texts[name]))
         raise TooLarge(f"{largest}: a memory takes at most {MAXIMUM_ITEM_BYTES} bytes in all")
 
 
