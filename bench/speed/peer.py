@@ -1,6 +1,7 @@
 """mem0 beside Lethe: the same statements and questions, the same vectors, turn by turn in one run."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -91,7 +92,11 @@ def running(texts: Sequence[str], vectors: Sequence[NDArray[np.float32]], folder
     path = folder / "vectors.npz"
     np.savez(path, texts=np.array(texts), vectors=np.stack(vectors))
     command = [str(_ENVIRONMENT / "bin" / "python"), "-P", str(_CHILD)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+    # Lethe's functions have one thread for numpy, by their template; mem0 has what it takes by itself.
+    own = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=own
+    ) as process:
         mem0 = Mem0(process)
         mem0.start(path)
         yield mem0
