@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from lethe.domain.json_values import JsonObject, JsonValue
@@ -166,10 +167,31 @@ def _same_json(one: JsonValue, other: JsonValue) -> bool:
     return one == other
 
 
-def content_hash(text: str, speaker: str | None, occurred_at: datetime | None) -> str:
-    """What makes two statements the same: text (NFKC, case and white space folded), speaker and, where the
-    caller named it, the time at which it was said. SHA-256, hex.
+def content_hash(
+    text: str,
+    speaker: str | None,
+    occurred_at: datetime | None,
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+) -> str:
+    """What makes two statements the same: text (NFKC, case and white space folded), speaker, the end of its validity
+    and, where the caller named them, the times at which it was said and from which it holds. SHA-256, hex.
+
+    A statement that has ended is thus never taken for one that goes on.
     """
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     said = to_rfc3339(occurred_at) if occurred_at else ""
-    return hashlib.sha256("\x00".join((folded, (speaker or "").casefold(), said)).encode()).hexdigest()
+    parts = [folded, (speaker or "").casefold(), said]
+    if valid_from or valid_until:
+        parts.append("/".join(to_rfc3339(moment) if moment else "" for moment in (valid_from, valid_until)))
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+
+def changed_hash(seen: Memory, changed: Memory) -> str:
+    """The content hash of ``changed``, made of the same times as that of ``seen``: what the caller named when the
+    memory was made is known by its hash alone.
+    """
+    for said, begins in product((None, seen.occurred_at), (None, seen.valid_from)):
+        if content_hash(seen.text, seen.speaker, said, begins, seen.valid_until) == seen.content_hash:
+            return content_hash(changed.text, changed.speaker, said, begins, changed.valid_until)
+    return content_hash(changed.text, changed.speaker, None, None, changed.valid_until)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 from lethe.domain.identity import Space
-from lethe.domain.memory import Embedding, Memory, MemoryFilter, content_hash
+from lethe.domain.memory import Embedding, Memory, MemoryFilter, changed_hash
 from lethe.domain.relevance.documents import embedding_text
 from lethe.domain.text import language
 from lethe.errors import NotFound, VersionConflict
@@ -61,18 +60,17 @@ class MemoryDesk:
             raise VersionConflict(seen.version)
         changed = change(seen)
         now = self._clock.now()
+        changed = replace(changed, content_hash=changed_hash(seen, changed))
         if changed.text != seen.text:
-            changed = self._with_text(changed, seen)
+            changed = self._with_text(changed)
         return self._memories.update(space, seen, replace(changed, version=seen.version + 1, updated_at=now))
 
-    def _with_text(self, changed: Memory, seen: Memory) -> Memory:
+    def _with_text(self, changed: Memory) -> Memory:
         text = embedding_text(changed.speaker or "", changed.occurred_at, changed.text, changed.context or "")
         vector = self._embedder.embed([text], "memory")[0]
-        said = _named_time(seen)
         return replace(
             changed,
             language=language(changed.text),
-            content_hash=content_hash(changed.text, changed.speaker, said),
             embedding=Embedding(self._embedder.model.label, vector),
         )
 
@@ -80,9 +78,3 @@ class MemoryDesk:
         """Delete the memory with its history and stored answers that show it; again is no error."""
         self._memories.delete(space, [memory_id])
         self._answers.forget(space, {memory_id})
-
-
-def _named_time(seen: Memory) -> datetime | None:
-    """The time that is part of the content hash: what the caller named when the memory was made, if anything."""
-    unnamed = content_hash(seen.text, seen.speaker, None)
-    return None if seen.content_hash == unnamed else seen.occurred_at

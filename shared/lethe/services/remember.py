@@ -42,6 +42,11 @@ class Statement:
     valid_until: datetime | None = None
     reason: str = "stated_by_caller"
 
+    @property
+    def content_hash(self) -> str:
+        """What makes it the same as another one."""
+        return content_hash(self.text, self.speaker, self.occurred_at, self.valid_from, self.valid_until)
+
     def ends_before_it_begins(self, now: datetime) -> bool:
         """Whether it was never valid; without a beginning of its own it holds from when it was said, or now."""
         begins = self.valid_from or self.occurred_at or now
@@ -175,7 +180,7 @@ class Remember:
             valid_until=statement.valid_until,
             created_at=now,
             updated_at=now,
-            content_hash=content_hash(statement.text, statement.speaker, statement.occurred_at),
+            content_hash=statement.content_hash,
             speaker=statement.speaker,
             context=statement.context,
             metadata=statement.metadata,

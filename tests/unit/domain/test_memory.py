@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
 from lethe.domain.json_values import JsonValue
-from lethe.domain.memory import MemoryFilter, MemoryKind, MemoryStatus, Origin, Source, content_hash
+from lethe.domain.memory import MemoryFilter, MemoryKind, MemoryStatus, Origin, Source, changed_hash, content_hash
 from tests.unit.domain.builders import NOON, memory
 
 DAY = timedelta(days=1)
@@ -124,3 +125,32 @@ def test_what_makes_two_statements_the_same() -> None:
     assert content_hash("I like rain", "Ann", NOON + DAY) != same
     assert content_hash("I like snow", "Ann", NOON) != same
     assert content_hash("a\x00b", None, None) != content_hash("a", "b", None)
+
+
+def test_a_statement_that_ends_is_not_the_one_that_goes_on() -> None:
+    open_ended = content_hash("I like rain", "Ann", NOON)
+
+    assert content_hash("I like rain", "Ann", NOON, None, NOON + DAY) != open_ended
+    assert content_hash("I like rain", "Ann", NOON, NOON) != open_ended
+    assert content_hash("I like rain", "Ann", NOON, NOON + DAY) != content_hash(
+        "I like rain", "Ann", NOON, None, NOON + DAY
+    )
+    assert content_hash("i  like rain", "ann", NOON, NOON, NOON + DAY) == content_hash(
+        "I like rain", "Ann", NOON, NOON, NOON + DAY
+    )
+    assert content_hash("t\x00s\x00", None, NOON) != content_hash("t", "s", None, None, NOON)
+
+
+@pytest.mark.parametrize("said", [None, NOON])
+@pytest.mark.parametrize("begins", [None, NOON - DAY])
+def test_a_changed_memory_is_the_same_as_a_statement_that_says_so(
+    said: datetime | None, begins: datetime | None
+) -> None:
+    times: dict[str, datetime] = {"occurred_at": NOON, "valid_from": begins or NOON, "valid_until": NOON + DAY}
+    held = content_hash("I ski", None, said, begins, NOON + DAY)
+    seen = memory(text="I ski", content_hash=held, **times)
+
+    for text, until in (("I ski", None), ("I skate", NOON + DAY), ("I skate", NOON + 2 * DAY)):
+        changed = replace(seen, text=text, valid_until=until)
+        assert changed_hash(seen, changed) == content_hash(text, None, said, begins, until)
+    assert changed_hash(seen, replace(seen, pinned=True)) == held
