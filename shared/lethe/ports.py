@@ -9,7 +9,6 @@ Expired items are never returned. ``tests/contract`` holds one suite a port, run
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
@@ -19,6 +18,7 @@ from lethe.domain.entity import Entity
 from lethe.domain.head import SubjectHead
 from lethe.domain.idempotency import Claim, StoredAnswer
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 from lethe.domain.memory import Memory, MemoryFilter
 from lethe.domain.search import Candidate, SearchQuery
 from lethe.domain.session import Message, Session, SessionSummary
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # a function that sees no vector does without numpy
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Page(Generic[Item]):
     """A stretch of a list. ``next_key`` is opaque text for the next call, None at the end."""
 
@@ -73,7 +73,7 @@ class SubjectHeads(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AppendResult:
     """What became of each appended message, in order: its stored form, and whether it was there before."""
 
@@ -81,7 +81,7 @@ class AppendResult:
     session: Session
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NewMessage:
     """A message before it has a place in its session; ``client_id`` makes appending it idempotent."""
 
@@ -176,7 +176,7 @@ class Entities(EntityLists, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stored:
     """What became of one memory in ``Memories.add``: stored now, or the id of the same statement stored before."""
 
@@ -245,7 +245,7 @@ class Memories(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SearchResult:
     """Candidates of a search, best first, and how many memories the filter let through.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol, TypedDict, cast
 
 import botocore.session
@@ -40,6 +40,7 @@ from lethe.adapters.embedding_support import (
 )
 from lethe.adapters.endpoint_urls import checked_base_url
 from lethe.domain.embedding import EmbeddingModel
+from lethe.domain.immutable import immutable
 
 TITAN: Final = "amazon.titan-embed-text-v2:0"
 COHERE: Final = "cohere.embed-multilingual-v3"
@@ -106,7 +107,7 @@ class _Dialect(Protocol):
     def rows(self, answer: bytes) -> list[list[float]]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Titan:
     texts_a_call: int = 1
     # Up to 50,000 characters and 8,192 tokens; Chinese needs about a token a character.
@@ -121,7 +122,7 @@ class _Titan:
         return [_TitanAnswer.model_validate_json(answer).embedding]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Cohere:
     texts_a_call: int = 96
     # ``truncate`` works on tokens only: a longer text is refused before the model sees it.
@@ -141,7 +142,7 @@ class _Cohere:
 _DIALECTS: Final[dict[str, _Dialect]] = {TITAN: _Titan(), COHERE: _Cohere()}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BedrockSettings:
     """Where and how Bedrock is called.
 

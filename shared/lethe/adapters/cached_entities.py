@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
 from typing import Final
 
 from lethe.domain.entity import Entity
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 from lethe.ports import EntityLists
 
 _MOST_SUBJECTS: Final = 256
@@ -19,7 +19,7 @@ _MOST_ENTITIES: Final = 200
 """Subjects with more are read anew each time, so that the cache stays small."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Seen:
     revision: int
     loaded: float

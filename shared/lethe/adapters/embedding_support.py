@@ -12,13 +12,13 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lethe.domain.embedding import EmbeddingModel
+from lethe.domain.immutable import immutable
 from lethe.errors import LetheError, Throttled, Unavailable
 
 logger = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class ModelMisconfigured(Unavailable):
     title, retryable = "The embedding model is not set up correctly", False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Failure:
     """Why one call failed: the error for the caller if nothing better follows, and whether another try can help.
 
@@ -70,7 +70,7 @@ def misconfigured(model: EmbeddingModel, what: str) -> Failure:
     return Failure(ModelMisconfigured(f"{model.label}: {what}"), False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Patience:
     """How often and how long a model is asked. All times are in seconds.
 
@@ -99,7 +99,7 @@ class Patience:
         return max(jittered, retry_after or 0.0)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Deadline:
     """A moment of a monotonic clock."""
 

@@ -9,7 +9,7 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -41,6 +41,7 @@ from lethe.adapters.embedding_support import (
 )
 from lethe.adapters.endpoint_urls import checked_base_url
 from lethe.domain.embedding import EmbeddingModel
+from lethe.domain.immutable import immutable
 
 _LONGEST_ANSWER: Final = 32 * 2**20
 _SHORTEST_ATTEMPT: Final = 0.25
@@ -62,7 +63,7 @@ class _Answer(BaseModel):
     data: list[_Item]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenAISettings:
     """Where and how the server is called.
 

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import canonical
 from lethe.domain.memory import Memory, MemoryFilter, MemoryStatus
 from lethe.domain.relevance.analysis import Analysed, analyse
@@ -26,7 +27,7 @@ _SELECTIONS: Final = 4
 _all_but_embedding: Final = attrgetter(*(f.name for f in fields(Memory) if f.name != "embedding"))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Selection:
     """The rows of a view that a filter accepts, prepared for ranking.
 
@@ -45,7 +46,7 @@ class Selection:
         return self.since <= now and (self.until is None or now < self.until)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Decoded:
     """Memories without their vectors, their analysed texts, and the vectors of one model: zeros stand for another's."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from lethe.domain.identity import Permission
+from lethe.domain.immutable import immutable
 
 TENANT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
 _PRESENTED = re.compile(r"lk_([0-9A-HJKMNP-TV-Z]{26})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tenant:
     """A tenant; its name is its id: lower-case letters, digits and hyphens, at most 64."""
 
@@ -22,7 +22,7 @@ class Tenant:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApiKey:
     """An API key as it is stored: never the secret, only its SHA-256; never users, only their subject hashes.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from lethe.domain.immutable import immutable
 from lethe.domain.session import Message, Role
 from lethe.domain.small_talk import is_request, is_small_talk
 from lethe.domain.text import is_question
@@ -25,7 +25,7 @@ STATED_CONFIDENCE: Final = 0.95
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Proposal:
     """A statement worth keeping, taken from one message. ``context`` is what was said just before."""
 
@@ -36,7 +36,7 @@ class Proposal:
     reason: str = "stated_by_user"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dropped:
     """A message that holds nothing worth keeping, and why."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from lethe.domain.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EmbeddingModel:
     """Name and version of a model, and the length of its vectors.
 

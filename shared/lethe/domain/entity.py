@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Origin
 
@@ -19,7 +19,7 @@ class EntityCategory(StrEnum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Entity:
     """One version of one confirmed fact. ``session_id`` set: it holds in that session only."""
 

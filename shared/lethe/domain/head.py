@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from lethe.domain.immutable import immutable
 
 
 class SubjectState(StrEnum):
@@ -14,7 +15,7 @@ class SubjectState(StrEnum):
     ERASED = "erased"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SubjectHead:
     """Epoch, state and revision of one subject.
 

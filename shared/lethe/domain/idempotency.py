@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+
+from lethe.domain.immutable import immutable
 
 KEPT = timedelta(hours=24)
 
@@ -18,7 +19,7 @@ class Claim(StrEnum):
     ANSWERED = "answered"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoredAnswer:
     """An HTTP answer, to be given again. ``about`` names what it speaks of, so that it goes when that is deleted."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
+
+from lethe.domain.immutable import immutable
 
 EVERY_USER = "*"
 
@@ -21,7 +23,7 @@ class Permission(StrEnum):
     ADMIN = "admin"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Caller:
     """The authenticated caller, as the authorizer found it; made from nothing that a request body says.
 
@@ -46,7 +48,7 @@ class Caller:
         return EVERY_USER in self.subjects or subject in self.subjects
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Space:
     """The handle of one subject's memory in one epoch.
 

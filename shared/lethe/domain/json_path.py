@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonValue
 
 _STEP: Final = re.compile(r"\.([^\W\d][\w-]*)|\[(\d{1,6})\]|\[(\"(?:[^\"\\]|\\.)*\"|'[^'\\]*')\]")
 _LONGEST: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JsonPath:
     """A parsed path: object keys and array indices from the root."""
 

@@ -22,9 +22,9 @@ Access     TENANTS                    name (for the list of tenants)
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 
 SEPARATOR = "#"
 HEAD = "HEAD"
@@ -175,7 +175,7 @@ def content(content_hash: str) -> str:
     return join("HASH", content_hash)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KeyRange:
     """Sort keys from ``first`` to ``last``, both included."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.domain.times import to_rfc3339
 
@@ -53,7 +54,7 @@ class Origin(StrEnum):
     ADMIN = "admin"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Source:
     """Why a memory is known: the session and messages that it was taken from, who wrote it, and its origin."""
 
@@ -63,7 +64,7 @@ class Source:
     message_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Embedding:
     """A unit vector and the model that made it, such as ``local/minilm-use@1``.
 
@@ -74,7 +75,7 @@ class Embedding:
     vector: Vector = field(repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Memory:
     """One version of one memory. ``version`` counts from 1; all but the newest are history."""
 
@@ -122,7 +123,7 @@ class Memory:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MemoryFilter:
     """Which memories a search or list may return; an empty tuple or None means any.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
+from lethe.domain.immutable import immutable
 from lethe.domain.memory import MemoryKind
 
 
@@ -20,7 +21,7 @@ def _kind_weights() -> dict[MemoryKind, float]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Policy:
     """Defaults of requirements S1, S2, S5, C1, R3 and R4."""
 

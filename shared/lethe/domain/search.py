@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from operator import attrgetter
 
+from lethe.domain.immutable import immutable
 from lethe.domain.memory import Embedding, Memory
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SearchQuery:
     """The question as asked, and its vector. Without an embedding only words are compared.
 
@@ -23,7 +24,7 @@ class SearchQuery:
     subject_name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Leg:
     """How one leg of the search (``words`` or ``vector``) saw a candidate: its rank from 1 and raw score.
 
@@ -35,7 +36,7 @@ class Leg:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Decision:
     """What one stage of recall said of a candidate, with its reason code."""
 
@@ -44,7 +45,7 @@ class Decision:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Candidate:
     """A memory on its way through recall.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject
 
 
@@ -19,7 +19,7 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Message:
     """One message of a session. ``sequence`` counts from 1 without gaps inside its session."""
 
@@ -35,7 +35,7 @@ class Message:
     """The turn it belongs to: the number of user messages up to and including it."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Session:
     """The head of a session: counters, expiry and what a summary has covered."""
 
@@ -51,7 +51,7 @@ class Session:
     ttl_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionSummary:
     """What stands for the messages up to ``through_sequence``; written by the summariser."""
 
@@ -61,7 +61,7 @@ class SessionSummary:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Due:
     """Whether a summary is due, and why (``turns`` or ``idle``)."""
 

@@ -15,12 +15,12 @@ Terms:
 import re
 import threading
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 import Stemmer  # type: ignore[import-not-found]  # a C extension without stubs
 
+from lethe.domain.immutable import immutable
 from lethe.domain.words import (
     CHINESE_CONVERSATION_PHRASES,
     CHINESE_FUNCTION_CHARACTERS,
@@ -145,7 +145,7 @@ def tokenize(text: str, memo: Memo | None = None) -> list[str]:
     return terms
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DateMention:
     """A calendar date as a text names it; ``None`` for the parts that it leaves open."""
 
@@ -304,7 +304,7 @@ def without_name(text: str, name: str | None) -> str:
     return left if _LATIN_WORD.search(left) else text
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class QueryText:
     """What the analysis finds in a question.
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from pydantic import BaseModel
 
 from lethe.domain.identity import Caller
+from lethe.domain.immutable import immutable
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """What an operation is given. ``path`` holds the values of the route's placeholders, already checked."""
 
@@ -42,7 +43,7 @@ class Call:
         return named if isinstance(named, str) else None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Answer:
     """Status, body and headers of a success. A body of None is no body at all."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel
 
 from lethe.domain.identity import Permission
+from lethe.domain.immutable import immutable
 from lethe.entry.api import entities, memories, recall, sessions
 from lethe.entry.api.types import Body, Out, Query
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Route:
     """One method on one path. ``permissions``: any of them suffices; empty for routes that need no key."""
 

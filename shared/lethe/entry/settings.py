@@ -8,8 +8,10 @@ would be a third of the authorizer's cold start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, Field, field, fields
 from typing import ClassVar, Literal, Self
+
+from lethe.domain.immutable import immutable
 
 
 def _whole(default: int, least: int, most: int) -> int:
@@ -20,7 +22,7 @@ def _key() -> str | None:
     return field(default=None, repr=False, metadata={"characters": 32})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class Settings:
     """Base of all settings; an empty variable counts as absent."""
 
@@ -62,14 +64,14 @@ def _read(field: Field[object], text: str | None) -> str | int | None:
     return text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AuthorizeSettings(Settings):
     """Of the function ``authorize``."""
 
     access_table: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class DataSettings(Settings):
     """What every function needs that touches a subject's data."""
 
@@ -89,12 +91,12 @@ class DataSettings(Settings):
     embedder_key_arn: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class WriteSettings(DataSettings):
     """Of the function ``write``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class RecallSettings(DataSettings):
     """Of the function ``recall``."""
 
@@ -105,7 +107,7 @@ class RecallSettings(DataSettings):
     """How long a cached view lives at most, used or not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@immutable(kw_only=True)
 class AccessSettings(Settings):
     """Of the ``lethe`` command's tenants and keys."""
 

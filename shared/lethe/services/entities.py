@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from lethe.domain import ids
 from lethe.domain.entity import Entity, EntityCategory
 from lethe.domain.idempotency import about_entity
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 from lethe.domain.json_path import JsonPath
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Origin
@@ -16,7 +16,7 @@ from lethe.errors import NotFound
 from lethe.ports import Clock, Entities, IdempotencyRecords, Ids
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fact:
     """An entity as a client sets it."""
 
@@ -32,7 +32,7 @@ class Fact:
     expires_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EntityQuery:
     """Which entities a list returns; None means any. ``equals`` needs ``path``; without it the path must exist."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
 from lethe.domain.entity import Entity
 from lethe.domain.identity import Caller, Space
+from lethe.domain.immutable import immutable
 from lethe.domain.memory import Embedding, MemoryFilter
 from lethe.domain.policy import Policy
 from lethe.domain.recall import stages
@@ -28,7 +28,7 @@ _EXPLAINED: Final = 500
 """How many candidates an explanation lists at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Question:
     """What is asked of memory. ``explain`` asks for every candidate, not only for those that can be answered."""
 
@@ -45,7 +45,7 @@ class Question:
         return _EXPLAINED if self.explain else 4 * self.top_k + 20
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Found:
     """Every candidate with its decisions, best first, and what the answer is called."""
 
@@ -59,7 +59,7 @@ class Found:
         return tuple(candidate for candidate in self.candidates if candidate.kept)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Recalled:
     """The prompt-ready block and all that went into it."""
 
@@ -70,7 +70,7 @@ class Recalled:
     summary_due: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Tiers:
     """What the other tiers hold."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Final
 
 from lethe.domain import ids
 from lethe.domain.controller import Dropped, Proposal, propose
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source, content_hash
 from lethe.domain.notice import notice
@@ -24,7 +25,7 @@ OpenSpace = Callable[[], Space]
 STORED, DUPLICATE, DROPPED = "stored", "duplicate", "dropped"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Statement:
     """One statement to remember, with what its writer said about it. None means: not said."""
 
@@ -53,7 +54,7 @@ class Statement:
         return self.valid_until is not None and self.valid_until <= begins
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StatementDefaults:
     """What a caller says of all statements that are taken from its messages. None means: not said."""
 
@@ -70,7 +71,7 @@ class StatementDefaults:
 NO_DEFAULTS: Final = StatementDefaults()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Outcome:
     """What became of one statement: the event, a reason code, a sentence, and the memory that now holds it."""
 
@@ -81,7 +82,7 @@ class Outcome:
     replaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Remembered:
     """All outcomes of one request, in order, and the line that the agent may tell the user."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from datetime import datetime
 
 from lethe.domain import ids
 from lethe.domain.idempotency import about_session
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject
 from lethe.domain.policy import Policy
 from lethe.domain.session import Due, Message, Role, Session, SessionSummary
@@ -19,7 +19,7 @@ from lethe.ports import Clock, Entities, IdempotencyRecords, Ids, Memories, NewM
 from lethe.services.remember import Remember, Remembered
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Said:
     """A message as a client sends it."""
 
@@ -31,7 +31,7 @@ class Said:
     metadata: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Appended:
     """Each message with whether it was there before, the session, and what was remembered of it."""
 
@@ -41,7 +41,7 @@ class Appended:
     remembered: Remembered | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Window:
     """The newest turns of a session, with its head and summary."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lethe.domain.head import SubjectState
 from lethe.domain.identity import Caller
+from lethe.domain.immutable import immutable
 from lethe.errors import NotFound
 from lethe.ports import Clock, Entities, Memories, Sessions
 from lethe.services.spaces import Spaces
@@ -14,7 +14,7 @@ from lethe.services.spaces import Spaces
 _PAGE = 200
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SubjectReport:
     """State and counts of a subject."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pynamodb.expressions.condition import Condition
@@ -14,6 +14,7 @@ from lethe.adapters.dynamodb.models import Row
 from lethe.adapters.dynamodb.session_items import message_of, message_row, session_of, session_row
 from lethe.domain import keys
 from lethe.domain.identity import Space
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import canonical
 from lethe.domain.session import Message, Role, Session
 from lethe.domain.times import epoch_seconds
@@ -25,7 +26,7 @@ _GROUP_ITEMS, _GROUP_BYTES = 90, 3_000_000
 """Of the 100 items and the 4 MB that one transaction may hold."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Seen:
     """What stands before a write: the live head, and the messages that this call's client ids point to."""
 
@@ -33,7 +34,7 @@ class _Seen:
     known: dict[str, Message]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Plan:
     """What a write will do: each message in its place and whether it was there before, and the head afterwards."""
 

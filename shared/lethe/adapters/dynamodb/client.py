@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from botocore.config import Config
 
 from lethe.adapters.aws_session import aws_session
+from lethe.domain.immutable import immutable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -20,7 +20,7 @@ _READS: Final = ("GetItem", "Query", "BatchGetItem")
 _BODY: Final = "lethe.body"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Timeouts:
     """Seconds and attempts of one call; ``worst`` is what a caller waits for a store that never answers.
 

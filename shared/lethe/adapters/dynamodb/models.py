@@ -7,7 +7,6 @@ PynamoDB takes the table's name from a class, so ``build_models`` makes classes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import new_class
 from typing import TypeVar, cast
 
@@ -21,6 +20,7 @@ from lethe.adapters.dynamodb.attributes import (
     TextsAttribute,
     TimeAttribute,
 )
+from lethe.domain.immutable import immutable
 
 
 class Row(Model):
@@ -179,7 +179,7 @@ class KeyRow(Row):
     revoked_at = TimeAttribute(null=True)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TableNames:
     """The tables' names."""
 
@@ -190,7 +190,7 @@ class TableNames:
     access: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Models:
     """The models, bound to their tables."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from lethe.domain.entity import Entity
+from lethe.domain.immutable import immutable
 from lethe.domain.json_values import canonical
 from lethe.domain.memory import Memory
 from lethe.domain.search import Candidate
@@ -40,7 +40,7 @@ _ESCAPED: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Assembled:
     """The block, its estimated tokens, and what found room in it."""
 

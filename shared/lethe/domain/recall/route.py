@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+from lethe.domain.immutable import immutable
 from lethe.domain.small_talk import is_small_talk
 
 
@@ -17,7 +17,7 @@ class Tier(StrEnum):
     MEMORIES = "memories"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Route:
     """The tiers to read, and the reason code of each tier, read or not."""
 

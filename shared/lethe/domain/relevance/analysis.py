@@ -1,13 +1,13 @@
 """What is read off a memory's text once, however often the index over it is built anew."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.documents import Document, search_text
 from lethe.domain.text import Memo, is_question, tokenize
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Analysed:
     """A document with its terms.
 

@@ -1,12 +1,12 @@
 """The memories that a question is ranked against, prepared once: words, vectors and plain traits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import ArrayLike
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.analysis import Analysed, analyse
 from lethe.domain.relevance.documents import Document
 from lethe.domain.relevance.lexical import Floats, Ints, LexicalIndex
@@ -16,7 +16,7 @@ _TELLING_LENGTH: Final = 30
 """Terms after which a longer memory tells no more (docs/adr/0003)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Traits:
     """What the ranking reads off each memory besides its words and its vector.
 
@@ -37,7 +37,7 @@ class Traits:
     day: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Candidates:
     """All memories of a subject, or the few hundred that an engine proposes; immutable.
 
@@ -54,7 +54,7 @@ class Candidates:
     vectors: Floats
 
     @classmethod
-    def build(cls, documents: Sequence[Document], vectors: npt.ArrayLike) -> "Candidates":
+    def build(cls, documents: Sequence[Document], vectors: ArrayLike) -> "Candidates":
         """Prepare ``documents`` with their ``vectors`` (n, d), which may be float16; ``d`` may be 0.
 
         Raises:
@@ -63,7 +63,7 @@ class Candidates:
         return cls.of(analyse(documents), vectors)
 
     @classmethod
-    def of(cls, documents: Sequence[Analysed], vectors: npt.ArrayLike) -> "Candidates":
+    def of(cls, documents: Sequence[Analysed], vectors: ArrayLike) -> "Candidates":
         """The same for documents whose text was analysed before."""
         matrix = np.ascontiguousarray(vectors, np.float32)
         if matrix.ndim != 2 or len(matrix) != len(documents):

@@ -1,8 +1,9 @@
 """What a memory looks like to the search: the text indexed for words and the text that is embedded."""
 
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
+
+from lethe.domain.immutable import immutable
 
 EMBEDDED_CHARACTERS: Final = 300
 """Room for a memory and its context together in one vector (docs/adr/0003: more dilutes the memory)."""
@@ -14,7 +15,7 @@ _SHORTEST_CONTEXT: Final = 20
 _AGENT_NAMES: Final = frozenset(("assistant", "agent", "ai", "bot", "system", "tool", "model"))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Document:
     """One memory as the ranking sees it.
 

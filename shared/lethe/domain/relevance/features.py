@@ -5,11 +5,12 @@ it among two hundred or the whole memory is scanned.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.candidates import Candidates, Traits
 from lethe.domain.relevance.lexical import Floats, LexicalIndex, TermStatistics, bm25_weights
 from lethe.domain.text import DateMention, QueryText
@@ -18,7 +19,7 @@ _MOST_TERMS: Final = 256
 """Query terms that are looked up; the rest of an endless question changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Bm25:
     """Parameters of BM25: saturation ``k1``, length normalisation ``b``."""
 
@@ -26,7 +27,7 @@ class Bm25:
     b: float = 0.4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Features:
     """One array of shape (n,) a feature; names are those of the weights in the model.
 

@@ -6,12 +6,13 @@ best candidate. One threshold means the same for every question.
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.candidates import Candidates
 from lethe.domain.relevance.features import Features, covered_mass
 from lethe.domain.relevance.lexical import Floats, TermStatistics
@@ -31,7 +32,7 @@ _LEAD_OVER: Final = 5
 """The best candidate's lead is taken over the candidate of this rank (0-based)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GateFacts:
     """What the gate knows about a question and a memory.
 
@@ -113,6 +114,6 @@ def relevance(features: Features, scores: Floats, logit: float, weights: GateWei
     return np.asarray(1.0 / (1.0 + np.exp(-logits)), np.float32)
 
 
-def _unrelated(features: Features) -> npt.NDArray[np.bool_]:
+def _unrelated(features: Features) -> NDArray[np.bool_]:
     named_day = (features.day > 0) | (features.month > 0)
     return np.asarray((features.coverage <= 0) & (features.cosine < _RELATED_COSINE) & ~named_day)

@@ -6,22 +6,22 @@ non-negative idf ``log(1 + (N - df + 0.5) / (df + 0.5))`` that Lucene and OpenSe
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.analysis import Analysed, analyse
 from lethe.domain.relevance.documents import Document
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int32]
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
 
 _LARGEST_COUNT: Final = 65_535
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TermStatistics:
     """What an engine tells about the whole memory of a subject, so that scores need no other document.
 
@@ -43,7 +43,7 @@ class TermStatistics:
         return math.log1p((self.documents - df + 0.5) / (df + 0.5))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Postings:
     """Where one term occurs: document numbers and its counts with and without the context."""
 
@@ -55,7 +55,7 @@ class Postings:
 _NOWHERE: Final = Postings(np.empty(0, np.int32), np.empty(0, np.float32), np.empty(0, np.float32))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LexicalIndex:
     """Postings of a list of documents in compressed columns; document ``i`` is the i-th one given.
 
@@ -69,8 +69,8 @@ class LexicalIndex:
     _terms: dict[str, int]
     _starts: Ints
     _documents: Ints
-    _counts: npt.NDArray[np.uint16]
-    _own_counts: npt.NDArray[np.uint16]
+    _counts: NDArray[np.uint16]
+    _own_counts: NDArray[np.uint16]
 
     @classmethod
     def build(cls, documents: Sequence[Document]) -> "LexicalIndex":

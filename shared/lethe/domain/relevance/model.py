@@ -4,12 +4,13 @@ Fitted by ``bench/quality`` on four conversation sets (docs/adr/0003); nothing h
 what says so.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.features import Bm25
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RankWeights:
     """Weights of the ranking score, one a feature (see :class:`~lethe.domain.relevance.features.Features`)."""
 
@@ -26,7 +27,7 @@ class RankWeights:
     month: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GateWeights:
     """Weights of the gate's logit (see :class:`~lethe.domain.relevance.gate.GateFacts`).
 
@@ -46,7 +47,7 @@ class GateWeights:
     below_best: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CosineScale:
     """How an embedder's cosines spread: mean and standard deviation over unrelated pairs of memories."""
 
@@ -54,7 +55,7 @@ class CosineScale:
     spread: float
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RelevanceModel:
     """Everything that turns features into an order and a calibrated relevance.
 

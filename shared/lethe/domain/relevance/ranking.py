@@ -1,11 +1,11 @@
 """Rank memories for a question: the one place where legs, features, order and gate come together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from lethe.domain.immutable import immutable
 from lethe.domain.relevance.candidates import Candidates
 from lethe.domain.relevance.features import FEATURE_NAMES, Features, cosines, extract
 from lethe.domain.relevance.gate import GateFacts, gate_facts, relevance
@@ -18,7 +18,7 @@ _PRIOR_MEMORIES: Final = 8
 _NARROWEST: Final = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Leg:
     """One leg of the search: the raw score of each candidate, shape (n,)."""
 
@@ -39,7 +39,7 @@ class Leg:
         return np.asarray(np.count_nonzero(ahead, axis=1), np.int32)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ranking:
     """Result of :func:`rank`; every array is in the order of the candidates given.
 
