@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
 from lethe.entry.events import Event, LambdaContext
+from lethe.entry.left_out import leave_out
 
 Response = TypeVar("Response")
 
 _ON_LAMBDA: Final = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 if _ON_LAMBDA:
     gc.disable()
+    leave_out()
 
 
 class LambdaHandler(Generic[Response]):
