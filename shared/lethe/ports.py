@@ -19,6 +19,7 @@ from lethe.domain.head import SubjectHead
 from lethe.domain.idempotency import Claim, StoredAnswer
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
+from lethe.domain.indexing import Change, Indexed, Outcome
 from lethe.domain.memory import Memory, MemoryFilter
 from lethe.domain.search import Candidate, SearchQuery
 from lethe.domain.session import Message, Session, SessionSummary
@@ -65,8 +66,9 @@ class SubjectHeads(Protocol):
         """Put a first head (epoch 1, active, revision 0) unless there is one; the head that stands afterwards."""
         ...
 
-    def raise_revision(self, space: Space, rewrites: bool = False) -> int:
-        """Add one to the revision and return it; with ``rewrites`` it becomes the head's ``rewritten`` too.
+    def raise_revision(self, space: Space, rewrites: bool = False, unmarks: bool = False) -> int:
+        """Add one to the revision and return it; with ``rewrites`` it becomes the head's ``rewritten`` too, with
+        ``unmarks`` the head names no newest write any more.
 
         Raises Erased when the epoch moved on or is not active.
         """
@@ -140,6 +142,10 @@ class EntityLists(Protocol):
         """All current values, by key; session-scoped ones too."""
         ...
 
+    def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
+        """All versions, oldest first, the current one last; empty when there is none."""
+        ...
+
 
 class Entities(EntityLists, Protocol):
     """Confirmed facts of one space. ``session_id`` scopes a key to one session; None means the subject's own.
@@ -161,10 +167,6 @@ class Entities(EntityLists, Protocol):
 
     def get(self, space: Space, key: str, session_id: str | None, now: datetime) -> Entity | None:
         """The current value, or None."""
-        ...
-
-    def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
-        """All versions, oldest first, the current one last; empty when there is none."""
         ...
 
     def delete(self, space: Space, key: str, session_id: str | None) -> int:
@@ -218,6 +220,12 @@ class Memories(Protocol):
 
     def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
         """Newest versions of memories with ids from ``first_id`` on, with vectors; consistent, in id order."""
+        ...
+
+    def changed_since(self, space: Space, moment: datetime) -> tuple[str, ...]:
+        """Ids of memories whose newest version took over at ``moment`` or later, of the last day at least; additions
+        are not among them. Consistent.
+        """
         ...
 
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
@@ -279,6 +287,30 @@ class SearchIndex(Protocol):
     @property
     def engine(self) -> Literal["scan", "opensearch"]:
         """The name that health answers with."""
+        ...
+
+
+class IndexWriter(Protocol):
+    """The search index as those see it who keep it in step with the table."""
+
+    def apply(self, changes: Sequence[Change], within: float) -> tuple[Outcome, ...]:
+        """Make the entries so; one outcome a change, in order. ``within`` is in seconds.
+
+        Raises Unavailable or Throttled when the index took nothing of a request; some of the changes may be applied
+        then, and all may be sent again.
+        """
+        ...
+
+    def count(self, space: Space) -> int:
+        """How many entries of ``space`` searches see."""
+        ...
+
+    def refresh(self) -> None:
+        """Make everything applied show in searches, where the engine can be asked to; else it takes its time."""
+        ...
+
+    def page(self, limit: int, start: str | None) -> Page[Indexed]:
+        """Entries of all spaces, in one order, at most ``limit``; what searches see."""
         ...
 
 

@@ -190,6 +190,57 @@ def test_only_additions_leave_the_head_unrewritten(stores: Stores) -> None:
     assert rewritten() == stores.revision(space)
 
 
+def test_changes_are_noted_with_their_time(stores: Stores) -> None:
+    space = stores.new_space()
+    one, two, three = (memory(f"text {n}") for n in range(3))
+    stores.memories.add(space, [one, two, three])
+    assert stores.memories.changed_since(space, START - timedelta(days=1)) == ()
+    second = stores.memories.update(space, two, changed(two, "two, later"))
+    later = replace(changed(one, "one, later still"), updated_at=second.updated_at + timedelta(microseconds=1))
+    first = stores.memories.update(space, one, later)
+    assert stores.memories.changed_since(space, START - timedelta(days=1)) == (two.id, one.id)
+    assert stores.memories.changed_since(space, second.updated_at) == (two.id, one.id)
+    assert stores.memories.changed_since(space, first.updated_at) == (one.id,)
+    assert stores.memories.changed_since(space, first.updated_at + timedelta(microseconds=1)) == ()
+    assert stores.memories.changed_since(stores.new_space(), START - timedelta(days=1)) == ()
+
+
+@pytest.mark.parametrize("count", [1, 120])
+def test_every_write_of_memories_marks_the_head_anew(stores: Stores, count: int) -> None:
+    space = stores.new_space()
+
+    def mark() -> str | None:
+        head = stores.heads.read(space.tenant, space.subject)
+        assert head is not None
+        return head.written
+
+    marks = [mark()]
+    new = [memory(f"text {n}") for n in range(count)]
+    stores.memories.add(space, new)
+    marks.append(mark())
+    stores.memories.update(space, new[0], changed(new[0], "another text"))
+    marks.append(mark())
+    assert marks[0] is None
+    assert None not in marks[1:]
+    assert len(set(marks)) == 3
+    stores.memories.delete(space, [new[0].id])
+    stores.memories.add(space, [memory("another text")])  # no longer said by another: written
+    marks.append(mark())
+    stores.memories.add(space, [memory("another text")])  # a duplicate: nothing is written
+    stores.heads.raise_revision(space)
+    assert mark() == marks[-1]
+    stores.heads.raise_revision(space, unmarks=True)
+    assert mark() is None
+
+
+def test_a_refused_change_is_not_noted(stores: Stores) -> None:
+    space, seen = stores.new_space(), memory()
+    stores.memories.add(space, [seen])
+    with pytest.raises(VersionConflict):
+        stores.memories.update(space, replace(seen, version=2), changed(seen, "never"))
+    assert stores.memories.changed_since(space, START - timedelta(days=1)) == ()
+
+
 def test_pages_are_newest_first_and_complete(stores: Stores) -> None:
     space = stores.new_space()
     new = [memory(f"text {n}") for n in range(23)]

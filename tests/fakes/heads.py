@@ -23,11 +23,15 @@ class FakeSubjectHeads:
             fresh = SubjectHead(tenant, subject, 1, SubjectState.ACTIVE, 0)
             return self._heads.setdefault((tenant, subject), fresh)
 
-    def raise_revision(self, space: Space, rewrites: bool = False) -> int:
+    def raise_revision(
+        self, space: Space, rewrites: bool = False, unmarks: bool = False, written: str | None = None
+    ) -> int:
         with self.lock:
             head = self.check(space)
             revision = head.revision + 1
-            self.put(replace(head, revision=revision, rewritten=revision if rewrites else head.rewritten))
+            rewritten = revision if rewrites else head.rewritten
+            mark = None if unmarks else written or head.written
+            self.put(replace(head, revision=revision, rewritten=rewritten, written=mark))
             return revision
 
     def check(self, space: Space) -> SubjectHead:

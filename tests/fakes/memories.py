@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
@@ -44,7 +46,7 @@ class FakeMemories:
                     self._of(space).setdefault(memory.id, [memory])
                 results.append(Stored(memory, None if holder == memory.id else holder))
             if any(result.duplicate_of is None for result in results):
-                self._heads.raise_revision(space)
+                self._heads.raise_revision(space, written=secrets.token_hex(8))
         return tuple(results)
 
     def get(self, space: Space, memory_id: str) -> Memory | None:
@@ -65,6 +67,10 @@ class FakeMemories:
     def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
         return tuple(memory for memory in self.all(space) if memory.id >= first_id)
 
+    def changed_since(self, space: Space, moment: datetime) -> tuple[str, ...]:
+        newest = [m for m in self.all(space) if m.version > 1 and m.updated_at >= moment]
+        return tuple(memory.id for memory in sorted(newest, key=lambda memory: memory.updated_at))
+
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
         return tuple(old for _, versions in sorted(self._of(space).items()) for old in versions[:-1])
 
@@ -83,7 +89,7 @@ class FakeMemories:
                 raise Conflict
             newest = replace(changed, version=seen.version + 1, superseded_at=None)
             versions[-1:] = [replace(seen, superseded_at=newest.updated_at), newest]
-            self._heads.raise_revision(space, rewrites=True)
+            self._heads.raise_revision(space, rewrites=True, written=secrets.token_hex(8))
             return newest
 
     def delete(self, space: Space, memory_ids: Sequence[str]) -> int:

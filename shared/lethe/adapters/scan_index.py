@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from time import monotonic
@@ -26,16 +26,14 @@ from typing import Final, Literal
 
 import numpy as np
 
+from lethe.adapters.ranked import ranked_candidates
 from lethe.adapters.scan_view import Decoded, View
 from lethe.domain import ids
 from lethe.domain.identity import Space
-from lethe.domain.memory import Memory, MemoryFilter
-from lethe.domain.relevance.features import FEATURE_NAMES
+from lethe.domain.memory import MemoryFilter
 from lethe.domain.relevance.fitted import relevance_model
-from lethe.domain.relevance.lexical import Ints
-from lethe.domain.relevance.ranking import Leg as RankedLeg
-from lethe.domain.relevance.ranking import Ranking, rank
-from lethe.domain.search import Candidate, Leg, SearchQuery
+from lethe.domain.relevance.ranking import rank
+from lethe.domain.search import SearchQuery
 from lethe.domain.text import analyse_query, without_name
 from lethe.ports import Memories, SearchResult
 
@@ -89,7 +87,7 @@ class ScanIndex:
         )
         places = ranking.order[:limit]
         best = [view.memories[row] for row in selection.rows[places].tolist()]
-        return SearchResult(_candidates(best, places, ranking), len(candidates), len(view.memories))
+        return SearchResult(ranked_candidates(best, places, ranking), len(candidates), len(view.memories))
 
     def _view(self, space: Space, label: str | None, now: datetime) -> View:
         with self._lock:
@@ -138,24 +136,3 @@ class ScanIndex:
             while self._views and sum(sizes.values()) > self._cache_bytes:
                 oldest, _ = self._views.popitem(last=False)
                 del sizes[oldest]
-
-
-def _candidates(memories: Sequence[Memory], places: Ints, ranking: Ranking) -> tuple[Candidate, ...]:
-    """``memories`` with what the ranking says of their ``places``; array by array, since single numbers are slow."""
-    features = np.stack([getattr(ranking.features, name)[places] for name in FEATURE_NAMES], axis=1).tolist()
-    return tuple(
-        Candidate(memory, relevance, relevance, (words, vector), dict(zip(FEATURE_NAMES, numbers, strict=True)))
-        for memory, relevance, words, vector, numbers in zip(
-            memories,
-            ranking.relevance[places].tolist(),
-            _legs("words", ranking.words, places),
-            _legs("vector", ranking.vectors, places),
-            features,
-            strict=True,
-        )
-    )
-
-
-def _legs(name: str, leg: RankedLeg, places: Ints) -> list[Leg]:
-    ranked = zip(leg.ranks_of(places).tolist(), leg.scores[places].tolist(), strict=True)
-    return [Leg(name, rank, score) for rank, score in ranked]

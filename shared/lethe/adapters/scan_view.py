@@ -18,7 +18,7 @@ from lethe.domain.json_values import canonical
 from lethe.domain.memory import Memory, MemoryFilter, MemoryStatus
 from lethe.domain.relevance.analysis import Analysed, analyse
 from lethe.domain.relevance.candidates import Candidates
-from lethe.domain.relevance.documents import Document, is_agent
+from lethe.domain.relevance.documents import memory_document
 
 _MEMORY_OVERHEAD: Final = 2_200
 """Bytes that a decoded and analysed memory costs beside its texts, by measurement of a thousand of them."""
@@ -64,7 +64,7 @@ class Decoded:
             if embedding is not None:
                 matrix[row] = embedding.vector
         bare = tuple(Memory(*_all_but_embedding(memory)) for memory in memories)
-        return cls(bare, analyse([_document(memory) for memory in bare]), matrix)
+        return cls(bare, analyse([memory_document(memory) for memory in bare]), matrix)
 
     def rows(self, chosen: Sequence[int]) -> Decoded:
         """Some of them."""
@@ -165,14 +165,3 @@ def _key(filters: MemoryFilter) -> tuple[object, ...]:
 def _widened(matrix: NDArray[np.float16], size: int) -> NDArray[np.float16]:
     """A matrix without vectors takes the width of the other one; two models never meet in one view."""
     return matrix if matrix.shape[1] == size else np.zeros((len(matrix), size), np.float16)
-
-
-def _document(memory: Memory) -> Document:
-    speaker = memory.speaker or ""
-    return Document(
-        text=memory.text,
-        speaker=speaker,
-        context=memory.context or "",
-        occurred_on=memory.occurred_at.date(),
-        from_agent=is_agent(memory.source.origin, speaker),
-    )

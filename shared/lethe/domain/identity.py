@@ -57,7 +57,8 @@ class Space:
     no reader looks.
 
     ``revision`` is the head's revision when the space was opened. It says how fresh a cached view must be and is
-    no part of the identity; ``rewritten`` says since which revision memories were only added (``SubjectHead``).
+    no part of the identity; ``rewritten`` says since which revision memories were only added, and ``written`` which
+    write was the newest (``SubjectHead``).
     """
 
     tenant: str
@@ -65,6 +66,7 @@ class Space:
     epoch: int
     revision: int = field(default=0, compare=False)
     rewritten: int = field(default=0, compare=False)
+    written: str | None = field(default=None, compare=False)
 
 
 def normalise_user_id(user_id: str) -> str:

@@ -13,6 +13,7 @@ Sessions   tenant#subject#epoch       SESSION#id (heads: a list of sessions read
 Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads no history)
                                       OLD#scope#key#v<version>
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
+                                      CHANGED#<microseconds>#id (for a day: what an index may not show yet)
 Access     TENANTS                    name (for the list of tenants)
            TENANT#name                TENANT · KEY#id
            KEY#id                     KEY
@@ -22,9 +23,11 @@ Access     TENANTS                    name (for the list of tenants)
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
+from lethe.domain.times import microseconds
 
 SEPARATOR = "#"
 HEAD = "HEAD"
@@ -38,6 +41,7 @@ CURRENT_ENTITIES = "CURRENT#"
 MEMORIES = "MEM#"
 OLD_MEMORIES = "OLD#"
 HASHES = "HASH#"
+CHANGES = "CHANGED#"
 API_KEYS = "KEY#"
 
 _OWN_SCOPE = "subject"
@@ -168,6 +172,16 @@ def memory_versions(memory_id: str) -> str:
 def memory_version(memory_id: str, version: int) -> str:
     """One superseded version of a memory."""
     return memory_versions(memory_id) + "v" + number(version)
+
+
+def change(moment: datetime, memory_id: str) -> str:
+    """The note that a memory was changed at ``moment``."""
+    return changes_since(moment) + SEPARATOR + memory_id
+
+
+def changes_since(moment: datetime) -> str:
+    """What the first note of a change at ``moment`` or later begins with: 17 digits, so that texts sort as times."""
+    return join("CHANGED", f"{microseconds(moment):017d}")
 
 
 def content(content_hash: str) -> str:

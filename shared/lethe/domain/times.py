@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 # Hours and offsets are bounded here, since Python reads 24:00 and +01:60 in some versions; it judges the rest.
+_1970 = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
 _HOUR_MINUTE = r"(?:[01]\d|2[0-3]):[0-5]\d"
 _RFC3339 = re.compile(
     rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]{_HOUR_MINUTE}:\d{{2}}(\.\d{{1,9}})?([Zz]|[+-]{_HOUR_MINUTE})", re.ASCII
@@ -39,6 +42,16 @@ def to_rfc3339(moment: datetime) -> str:
 def epoch_seconds(moment: datetime) -> int:
     """Whole seconds since 1970, the unit of DynamoDB's TTL, rounded up: nothing expires early."""
     return -int(-moment.timestamp() // 1)
+
+
+def microseconds(moment: datetime) -> int:
+    """Whole microseconds since 1970, exact for every datetime; negative before."""
+    return (moment - _1970) // _MICROSECOND
+
+
+def from_microseconds(value: int) -> datetime:
+    """Undoes ``microseconds``."""
+    return _1970 + value * _MICROSECOND
 
 
 def from_epoch_seconds(seconds: int) -> datetime:

@@ -30,7 +30,7 @@ class Spaces:
             return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
         if head.state is not SubjectState.ACTIVE:
             raise NotFound
-        return Space(caller.tenant, subject, head.epoch, head.revision, head.rewritten)
+        return _space(head)
 
     def for_writing(self, caller: Caller, user_id: str | None) -> Space:
         """The space to write to; the first write of a subject creates its head.
@@ -83,4 +83,8 @@ class Spaces:
 def _writable(head: SubjectHead) -> Space:
     if head.state is not SubjectState.ACTIVE:
         raise Erased
-    return Space(head.tenant, head.subject, head.epoch, head.revision, head.rewritten)
+    return _space(head)
+
+
+def _space(head: SubjectHead) -> Space:
+    return Space(head.tenant, head.subject, head.epoch, head.revision, head.rewritten, head.written)

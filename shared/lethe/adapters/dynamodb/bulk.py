@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.failures import ConditionFailed, Item, WriteConflict, wait
-from lethe.adapters.dynamodb.heads import raise_within
+from lethe.adapters.dynamodb.heads import new_mark, raise_within
 from lethe.adapters.dynamodb.memory_items import item_bytes, memory_item
 from lethe.domain import keys
 from lethe.domain.identity import Space
@@ -146,18 +146,20 @@ def _transaction(
     row, pointer = database.models.memory, database.models.content
     partition = keys.space_partition(space)
     transaction = Transaction()
+    written = new_mark()
     held: list[Item] = [
         {"pk": {"S": partition}, "sk": {"S": keys.content(memory.content_hash)}, "memory_id": {"S": memory.id}}
         for memory in memories
     ]
-    transaction.put_items(row, [memory_item(space, memory) for memory in memories], row.pk.does_not_exist())
+    items = [memory_item(space, memory, written=written) for memory in memories]
+    transaction.put_items(row, items, row.pk.does_not_exist())
     transaction.put_items(pointer, held, pointer.pk.does_not_exist())
     if within is not None:
         session = database.models.session
         standing = session(partition, keys.session(within.id))
         transaction.check(standing, session.created_at == within.created_at)
     if with_head:
-        raise_within(database, transaction, space)
+        raise_within(database, transaction, space, written=written)
     return transaction
 
 

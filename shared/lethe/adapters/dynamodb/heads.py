@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
@@ -43,11 +45,14 @@ class DynamoSubjectHeads:
             return found
         return _head(row, tenant, subject)
 
-    def raise_revision(self, space: Space, rewrites: bool = False) -> int:
+    def raise_revision(self, space: Space, rewrites: bool = False, unmarks: bool = False) -> int:
         """One conditional update."""
         row, condition = head_of(self._database, space)
+        actions = _raise(self._row, rewrites)
+        if unmarks:
+            actions.append(self._row.written.remove())
         try:
-            changed = with_retries(lambda: self._database.update(row, _raise(self._row, rewrites), condition))
+            changed = with_retries(lambda: self._database.update(row, actions, condition))
         except ConditionFailed as failed:
             raise Erased("the subject was erased since the request began") from failed
         return changed.revision
@@ -60,10 +65,20 @@ def head_of(database: Database, space: Space) -> tuple[HeadRow, Condition]:
     return row(keys.subject_partition(space.tenant, space.subject), keys.HEAD), condition
 
 
-def raise_within(database: Database, transaction: Transaction, space: Space, rewrites: bool = False) -> None:
-    """Add the raise of the revision to ``transaction``, as its last write."""
+def raise_within(
+    database: Database, transaction: Transaction, space: Space, rewrites: bool = False, written: str | None = None
+) -> None:
+    """Add the raise of the revision to ``transaction``, as its last write; ``written`` becomes the head's mark."""
     row, condition = head_of(database, space)
-    transaction.update(row, _raise(database.models.head, rewrites), condition)
+    actions = _raise(database.models.head, rewrites)
+    if written is not None:
+        actions.append(database.models.head.written.set(written))
+    transaction.update(row, actions, condition)
+
+
+def new_mark() -> str:
+    """A mark that no other write has: 64 random bits, of which only equality matters."""
+    return secrets.token_hex(8)
 
 
 def _raise(row: type[HeadRow], rewrites: bool) -> list[Action]:
@@ -73,4 +88,5 @@ def _raise(row: type[HeadRow], rewrites: bool) -> list[Action]:
 
 
 def _head(row: HeadRow, tenant: str, subject: str) -> SubjectHead:
-    return SubjectHead(tenant, subject, row.epoch, SubjectState(row.state), row.revision, row.rewritten)
+    state = SubjectState(row.state)
+    return SubjectHead(tenant, subject, row.epoch, state, row.revision, row.rewritten, row.written)

@@ -9,23 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import islice
 
 from lethe.adapters.dynamodb.bulk import add_all
 from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.deletion import delete_memories
-from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
-from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, raise_within
+from lethe.adapters.dynamodb.failures import ConditionFailed, WriteConflict, with_retries
+from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, new_mark, raise_within
 from lethe.adapters.dynamodb.memory_items import WITHOUT_VECTOR, memory_item, memory_of
 from lethe.adapters.dynamodb.scanning import read_all
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
+from lethe.domain.times import epoch_seconds
 from lethe.errors import Conflict, Erased, LetheError, NotFound, VersionConflict
 from lethe.ports import Page, Stored
 
 _MOST = 1_000
+_NOTED_FOR = timedelta(days=7)
+"""Longer than an index is ever late: by then it has been repaired from the table."""
 
 
 class DynamoMemories:
@@ -35,16 +39,33 @@ class DynamoMemories:
         self._database = database
         self._row = database.models.memory
         self._pointer = database.models.content
+        self._note = database.models.change
         self._heads = DynamoSubjectHeads(database)
 
     def add(self, space: Space, memories: Sequence[Memory], within: Session | None = None) -> tuple[Stored, ...]:
-        """Up to 49: one transaction. More: the known hashes, transactions at once, the revision."""
+        """Up to 49: one transaction. More: transactions at once, then the revision."""
         if len(memories) > _MOST:
             raise ValueError(f"at most {_MOST} memories in one call")
         stored, raise_needed = add_all(self._database, space, memories, within)
         if raise_needed:
-            self._heads.raise_revision(space)
+            self._seal(space, next(result.memory.id for result in stored if result.duplicate_of is None))
         return stored
+
+    def _seal(self, space: Space, memory_id: str) -> None:
+        """Raise the revision after writes without the head, with a mark on one of their memories: the stream tells of
+        it after all of them.
+        """
+        row, written = self._row, new_mark()
+        transaction = Transaction()
+        last = row(keys.space_partition(space), keys.memory(memory_id))
+        transaction.update(last, [row.written.set(written)], row.pk.exists())
+        raise_within(self._database, transaction, space, written=written)
+        try:
+            self._database.transact(transaction)
+        except (ConditionFailed, WriteConflict):
+            # The memory was deleted, or somebody else is at the head: then no write is known to be the newest, and
+            # readers look for themselves. A plain update queues up where a transaction would fail again.
+            self._heads.raise_revision(space, unmarks=True)
 
     def get(self, space: Space, memory_id: str) -> Memory | None:
         """One read."""
@@ -84,6 +105,12 @@ class DynamoMemories:
         items = self._database.query(self._row, keys.space_partition(space), new)
         return tuple(memory_of(item) for item in items)
 
+    def changed_since(self, space: Space, moment: datetime) -> tuple[str, ...]:
+        """One key range of small items."""
+        later = replace(keys.beginning_with(keys.CHANGES), first=keys.changes_since(moment))
+        items = self._database.query(self._note, keys.space_partition(space), later)
+        return tuple(dict.fromkeys(item["memory_id"]["S"] for item in items))
+
     def old_versions(self, space: Space) -> tuple[Memory, ...]:
         """One key range."""
         items = self._database.query(self._row, keys.space_partition(space), keys.beginning_with(keys.OLD_MEMORIES))
@@ -99,19 +126,23 @@ class DynamoMemories:
         return (*map(memory_of, items), newest)
 
     def update(self, space: Space, seen: Memory, changed: Memory) -> Memory:
-        """One transaction: the new version, the old one, the hashes, the head."""
+        """One transaction: the new version, the old one, the note of the change, the hashes, the head."""
         newest = replace(changed, version=seen.version + 1, superseded_at=None)
         old = replace(seen, superseded_at=newest.updated_at)
         partition = keys.space_partition(space)
         row, pointer = self._row, self._pointer
         transaction = Transaction()
-        transaction.put_item(row, memory_item(space, newest), row.version == seen.version)
+        written = new_mark()
+        transaction.put_item(row, memory_item(space, newest, written=written), row.version == seen.version)
         transaction.put_item(row, memory_item(space, old, keys.memory_version(seen.id, seen.version)))
+        noted = keys.change(newest.updated_at, newest.id)
+        expires = epoch_seconds(newest.updated_at + _NOTED_FOR)
+        transaction.put(self._note(partition, noted, memory_id=newest.id, ttl=expires))
         if newest.content_hash != seen.content_hash:
             added = pointer(partition, keys.content(newest.content_hash), memory_id=newest.id)
             transaction.put(added, pointer.pk.does_not_exist())
             transaction.delete(pointer(partition, keys.content(seen.content_hash)), pointer.memory_id == seen.id)
-        raise_within(self._database, transaction, space, rewrites=True)
+        raise_within(self._database, transaction, space, rewrites=True, written=written)
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
@@ -128,7 +159,7 @@ class DynamoMemories:
 
 
 def _why_not_updated(failed: ConditionFailed) -> LetheError:
-    newest, _, *hashes, head = failed.found
+    newest, _, _, *hashes, head = failed.found
     if head is not None:
         return Erased("the subject was erased since the request began")
     if newest == {}:

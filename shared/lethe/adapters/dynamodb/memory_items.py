@@ -28,8 +28,10 @@ WITHOUT_VECTOR = tuple(name for name in MemoryRow.get_attributes() if name not i
 """The attributes of a memory but for its embedding."""
 
 
-def memory_item(space: Space, memory: Memory, sort_key: str | None = None) -> Item:
-    """The item of ``memory``: its newest version, or the one that ``sort_key`` names. Raises TooLarge."""
+def memory_item(space: Space, memory: Memory, sort_key: str | None = None, written: str | None = None) -> Item:
+    """The item of ``memory``: its newest version, or the one that ``sort_key`` names; ``written`` is the mark of the
+    write that it comes with. Raises TooLarge.
+    """
     _check_size(memory)
     source, embedding = memory.source, memory.embedding
     texts: dict[str, str | None] = {
@@ -58,6 +60,7 @@ def memory_item(space: Space, memory: Memory, sort_key: str | None = None) -> It
         "heat": float_text(memory.heat),
         "derived_from": canonical(memory.derived_from) if memory.derived_from else None,
         "model": embedding.model if embedding else None,
+        "written": written,
     }
     item: Item = {name: {"S": value} for name, value in texts.items() if value is not None}
     item["version"] = {"N": str(memory.version)}

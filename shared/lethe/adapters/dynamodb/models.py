@@ -38,6 +38,7 @@ class HeadRow(Row):
     state = UnicodeAttribute()
     revision = IntAttribute()
     rewritten = IntAttribute(default=0)
+    written = UnicodeAttribute(null=True)
 
 
 class AnswerRow(Row):
@@ -149,12 +150,20 @@ class MemoryRow(Row):
     pinned = BooleanAttribute(null=True)
     frozen = BooleanAttribute(null=True)
     derived_from = TextsAttribute(null=True)
+    written = UnicodeAttribute(null=True)
+    """The mark of the write that this version came with; the stream carries it to the index."""
     model = UnicodeAttribute(null=True)
     vector = BinaryAttribute(legacy_encoding=False, null=True)
 
 
 class HashRow(Row):
     """The pointer from a content hash to the memory that says it."""
+
+    memory_id = UnicodeAttribute()
+
+
+class ChangeRow(Row):
+    """The note that a memory was changed, for readers whose index does not show it yet."""
 
     memory_id = UnicodeAttribute()
 
@@ -204,6 +213,7 @@ class Models:
     entity: type[EntityRow]
     memory: type[MemoryRow]
     content: type[HashRow]
+    change: type[ChangeRow]
     tenant: type[TenantRow]
     key: type[KeyRow]
 
@@ -229,6 +239,7 @@ def build_models(tables: TableNames, region: str) -> Models:
         entity=bound(EntityRow, tables.entities),
         memory=bound(MemoryRow, tables.memories),
         content=bound(HashRow, tables.memories),
+        change=bound(ChangeRow, tables.memories),
         tenant=bound(TenantRow, tables.access),
         key=bound(KeyRow, tables.access),
     )

@@ -4,6 +4,7 @@ from datetime import date, datetime
 from typing import Final
 
 from lethe.domain.immutable import immutable
+from lethe.domain.memory import Memory
 
 EMBEDDED_CHARACTERS: Final = 300
 """Room for a memory and its context together in one vector (docs/adr/0003: more dilutes the memory)."""
@@ -37,6 +38,18 @@ class Document:
 def is_agent(origin: str, speaker: str) -> bool:
     """Whether a memory with this origin and speaker was said by an agent or a tool."""
     return origin in ("agent", "tool") or speaker.strip().casefold() in _AGENT_NAMES
+
+
+def memory_document(memory: Memory) -> Document:
+    """``memory`` as the ranking sees it."""
+    speaker = memory.speaker or ""
+    return Document(
+        text=memory.text,
+        speaker=speaker,
+        context=memory.context or "",
+        occurred_on=memory.occurred_at.date(),
+        from_agent=is_agent(memory.source.origin, speaker),
+    )
 
 
 def context_tail(text: str, context: str, room: int) -> str:
