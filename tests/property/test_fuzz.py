@@ -74,6 +74,7 @@ def statuses() -> Counter[int]:
     return Counter()
 
 
+@pytest.mark.timeout(900)  # a laptop whose cores are all busy takes minutes
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_thousand_spoiled_requests(
     api_stack: ApiStack, planted: tuple[Api, Known, list[bytes]], statuses: Counter[int], seed: int
