@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import unicodedata
 from datetime import datetime
 
 from lethe.domain.identity import Permission
 from lethe.domain.immutable import immutable
 
 TENANT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?", re.ASCII)
+_KEYS_OWN_NAME = "key:"
+MAXIMUM_ACTOR = 128
 _PRESENTED = re.compile(r"lk_([0-9A-HJKMNP-TV-Z]{26})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
@@ -42,6 +45,22 @@ class ApiKey:
         """Whether ``secret`` is this key's, and it is not revoked; takes the same time for every wrong one."""
         matches = hmac.compare_digest(hash_secret(secret), self.secret_hash)
         return matches and self.revoked_at is None
+
+
+def own_actor(key_id: str) -> str:
+    """The actor of a key for which nobody chose a name."""
+    return _KEYS_OWN_NAME + key_id
+
+
+def chosen_actor(name: str) -> str:
+    """``name`` as the actor of a key. Raises ValueError unless it has 1 to 128 characters that can be seen, and when it
+    begins, in whatever letters, as the names do that keys have of themselves: one key could pass for another.
+    """
+    if not 1 <= len(name) <= MAXIMUM_ACTOR or not name.isprintable() or not name.strip():
+        raise ValueError(f"must be 1 to {MAXIMUM_ACTOR} printable characters")
+    if unicodedata.normalize("NFKC", name).strip().casefold().startswith(_KEYS_OWN_NAME):
+        raise ValueError(f"must not begin with {_KEYS_OWN_NAME}, the beginning of the names of keys without an actor")
+    return name
 
 
 def hash_secret(secret: str) -> str:

@@ -27,13 +27,22 @@ class Permission(StrEnum):
 class Caller:
     """The authenticated caller, as the authorizer found it; made from nothing that a request body says.
 
-    ``subjects`` are the subject hashes that the key may act for, or ``("*",)``.
+    ``subjects`` are the subject hashes that the key may act for, or ``("*",)``; ``actor`` is the name that what it
+    writes carries, and no proof of anything.
     """
 
     tenant: str
     actor: str
     permissions: frozenset[Permission]
     subjects: tuple[str, ...]
+    key_id: str
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What is bound to a caller is bound to this: the key itself and all that it may do. Not the actor, which is a
+        name that several keys may carry.
+        """
+        return (self.tenant, self.key_id, " ".join(sorted(self.permissions)), " ".join(sorted(self.subjects)))
 
     def may(self, permission: Permission) -> bool:
         """Whether the key carries ``permission``."""

@@ -125,7 +125,7 @@ class Application:
         return response
 
 
-_NOBODY: Final = Caller("", "", frozenset(), ())
+_NOBODY: Final = Caller("", "", frozenset(), (), "")
 
 
 def _unknown(event: Event) -> LetheError:

@@ -51,6 +51,7 @@ def _context(caller: Caller | None) -> JsonObject:
         "actor": caller.actor,
         "permissions": " ".join(sorted(caller.permissions)),
         "subjects": " ".join(caller.subjects),
+        "key": caller.key_id,
     }
 
 
@@ -65,12 +66,12 @@ def caller_of(event: Event) -> Caller | None:
         raise Unavailable
     if not isinstance(found, dict) or found.get("authenticated") is not True:
         return None
-    tenant, actor = _text(found.get("tenant")), _text(found.get("actor"))
+    tenant, actor, key = (_text(found.get(name)) for name in ("tenant", "actor", "key"))
     permissions, subjects = _text(found.get("permissions")), _text(found.get("subjects"))
-    if not (tenant and actor and permissions and subjects):
+    if not (tenant and actor and key and permissions and subjects):
         return None
     try:
-        return Caller(tenant, actor, frozenset(map(Permission, permissions.split())), tuple(subjects.split()))
+        return Caller(tenant, actor, frozenset(map(Permission, permissions.split())), tuple(subjects.split()), key)
     except ValueError:
         return None
 

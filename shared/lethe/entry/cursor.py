@@ -48,5 +48,5 @@ class Cursors:
         return text
 
     def _mac(self, payload: bytes, caller: Caller, binding: Binding) -> bytes:
-        bound = canonical({"tenant": caller.tenant, "actor": caller.actor, "query": binding})
+        bound = canonical({"caller": caller.identity, "query": binding})
         return hmac.new(self._key, bound.encode() + b"\x00" + payload, hashlib.sha256).digest()[:_MAC_BYTES]

@@ -52,7 +52,7 @@ class Idempotency:
         """
         if not _KEY.fullmatch(key):
             raise MalformedRequest("invalid_header", "Idempotency-Key must be 1 to 128 visible ASCII characters")
-        key_digest = digest(self._master_key, caller.tenant, caller.actor, key)
+        key_digest = digest(self._master_key, *caller.identity, key)
         request_digest = digest(self._master_key, *request)
         now = self._clock.now()
         claim = self._records.claim(caller.tenant, key_digest, request_digest, now, now + _RUNNING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-from lethe.domain.access import TENANT_NAME, ApiKey, Tenant, format_key, hash_secret, parse_key
+from lethe.domain.access import TENANT_NAME, ApiKey, Tenant, chosen_actor, format_key, hash_secret, own_actor, parse_key
 from lethe.domain.identity import EVERY_USER, Caller, Permission, subject_of
 from lethe.errors import InvalidInput, NotFound
 from lethe.ports import AccessStore, Clock, Ids
@@ -17,7 +17,7 @@ def authenticate(store: AccessStore, presented: str) -> Caller | None:
     key = store.key(parts[0]) if parts else None
     if parts is None or key is None or not key.opens_with(parts[1]):
         return None
-    return Caller(key.tenant, key.actor, key.permissions, key.subjects)
+    return Caller(key.tenant, key.actor, key.permissions, key.subjects, key.id)
 
 
 class Access:
@@ -46,7 +46,8 @@ class Access:
     ) -> tuple[ApiKey, str]:
         """A new key, and the text to present, which is shown this once and stored nowhere.
 
-        Raises NotFound for an unknown tenant, InvalidInput for unknown permissions or impossible user ids.
+        Raises NotFound for an unknown tenant, InvalidInput for unknown permissions, impossible user ids, or an actor
+        whose name could be another key's own.
         """
         if self._store.tenant(tenant) is None:
             raise NotFound("there is no such tenant")
@@ -55,7 +56,7 @@ class Access:
         key = ApiKey(
             id=key_id,
             tenant=tenant,
-            actor=actor or f"key:{key_id}",
+            actor=own_actor(key_id) if actor is None else _actor(actor),
             secret_hash=hash_secret(secret),
             permissions=_permissions(permissions),
             subjects=self._subjects(tenant, users),
@@ -85,6 +86,13 @@ class Access:
             return tuple(dict.fromkeys(subject_of(tenant, user, self._master_key) for user in users))
         except ValueError as error:
             raise InvalidInput.of("users", str(error)) from None
+
+
+def _actor(name: str) -> str:
+    try:
+        return chosen_actor(name)
+    except ValueError as error:
+        raise InvalidInput.of("actor", str(error)) from None
 
 
 def _permissions(names: Sequence[str]) -> frozenset[Permission]:

@@ -179,3 +179,24 @@ def test_a_stack_gives_its_table_and_its_secret() -> None:
 def test_another_stack_is_not_taken_for_one_of_lethe() -> None:
     with pytest.raises(UsageError, match="MasterSecretArn"):
         environment_of_stack("prod", lambda name: {"AccessTableName": name})
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", " ", "key:01ARZ3NDEKTSV4RRFFQ69G5FAV", "KEY:x", "\uff4bey\uff1ax", " key:x", "a\nb", "k\u200bey:x", "x" * 129],
+)
+def test_a_key_cannot_be_given_the_name_of_another(tmp_path: Path, name: str) -> None:
+    world = world_with_tenant(tmp_path)
+
+    status = world.run("keys", "create", "--tenant", "acme", "--permissions", "read", "--actor", name)
+
+    assert status != 0
+    assert "actor" in world.err
+    assert world.tables["access"].by_id == {}
+
+
+def test_a_key_without_an_actor_is_named_by_its_id(tmp_path: Path) -> None:
+    world = world_with_tenant(tmp_path)
+
+    assert world.run("keys", "create", "--tenant", "acme", "--permissions", "read") == 0
+    assert world.tables["access"].by_id[only_key(world)].actor == f"key:{only_key(world)}"

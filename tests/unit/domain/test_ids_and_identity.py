@@ -99,18 +99,18 @@ def test_user_ids_that_are_refused(user_id: str) -> None:
 
 def test_admin_includes_every_permission_and_no_other_does() -> None:
     for held in Permission:
-        caller = Caller("acme", "key:1", frozenset({held}), ("*",))
+        caller = Caller("acme", "key:1", frozenset({held}), ("*",), "1")
         for wanted in Permission:
             assert caller.may(wanted) is (held in (wanted, Permission.ADMIN))
 
 
 def test_a_caller_covers_its_subjects_alone() -> None:
-    one = Caller("acme", "key:1", frozenset(), ("s1", "s2"))
+    one = Caller("acme", "key:1", frozenset(), ("s1", "s2"), "1")
 
     assert one.covers("s1")
     assert not one.covers("s3")
     assert not one.covers("*")
-    assert Caller("acme", "key:1", frozenset(), ("*",)).covers("s3")
+    assert Caller("acme", "key:1", frozenset(), ("*",), "1").covers("s3")
 
 
 def test_the_revision_is_no_part_of_a_spaces_identity() -> None:

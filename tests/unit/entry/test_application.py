@@ -20,7 +20,7 @@ from lethe.errors import Conflict, LetheError, NotFound, Throttled, Unavailable
 from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
 from tests.fakes.time_and_ids import FixedClock
 
-CALLER = Caller("acme", "key:1", frozenset({Permission.READ}), ("*",))
+CALLER = Caller("acme", "key:1", frozenset({Permission.READ}), ("*",), "1")
 SEARCH = "POST /v1/memories/search"
 BODY = '{"user_id": "ann", "query": "x"}'
 
@@ -155,7 +155,8 @@ def test_an_event_without_anything_is_answered(event: dict[str, object]) -> None
         None, "x", [], {}, {"authenticated": "true"}, {"authenticated": True}, {"authenticated": 1, "tenant": "acme"},
         context_of(CALLER) | {"tenant": ""}, context_of(CALLER) | {"tenant": 5},
         context_of(CALLER) | {"permissions": "fly"},
-        context_of(CALLER) | {"subjects": ""}, context_of(CALLER) | {"actor": None}, context_of(None),
+        context_of(CALLER) | {"subjects": ""}, context_of(CALLER) | {"actor": None},
+        context_of(CALLER) | {"key": ""}, context_of(CALLER) | {"key": None}, context_of(None),
     ],
 )  # fmt: skip
 def test_a_malformed_identity_is_none(found: object) -> None:
@@ -166,7 +167,7 @@ def test_a_malformed_identity_is_none(found: object) -> None:
 
 
 def test_a_caller_comes_through_the_gateway_as_it_was() -> None:
-    caller = Caller("acme", "key:1", frozenset({Permission.READ, Permission.ERASE}), ("a" * 32, "b" * 32))
+    caller = Caller("acme", "key:1", frozenset({Permission.READ, Permission.ERASE}), ("a" * 32, "b" * 32), "1")
 
     assert caller_of(cast(Event, {"requestContext": {"authorizer": {"lambda": context_of(caller)}}})) == caller
 

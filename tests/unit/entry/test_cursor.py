@@ -11,7 +11,7 @@ from lethe.entry.cursor import Cursors
 from lethe.errors import MalformedRequest
 
 CURSORS = Cursors(b"k" * 32)
-CALLER = Caller("acme", "key:1", frozenset({Permission.READ}), ("*",))
+CALLER = Caller("acme", "key:1", frozenset({Permission.READ}), ("*",), "1")
 BINDING = {"list": "memories", "subject": "s", "kind": None}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_="
 
@@ -43,9 +43,11 @@ def test_order_of_the_binding_is_no_matter() -> None:
 @pytest.mark.parametrize(
     "caller",
     [
-        Caller("other", "key:1", CALLER.permissions, ("*",)),
-        Caller("acme", "key:2", CALLER.permissions, ("*",)),
-        Caller("acmekey", ":1", CALLER.permissions, ("*",)),
+        Caller("other", "key:1", CALLER.permissions, ("*",), "1"),
+        Caller("acme", "key:1", CALLER.permissions, ("*",), "2"),
+        Caller("acme1", "key:1", CALLER.permissions, ("*",), ""),
+        Caller("acme", "key:1", frozenset({Permission.READ, Permission.GOVERN}), ("*",), "1"),
+        Caller("acme", "key:1", CALLER.permissions, ("s1",), "1"),
     ],
 )
 def test_another_caller_is_refused(caller: Caller) -> None:

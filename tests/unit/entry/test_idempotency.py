@@ -14,7 +14,7 @@ from lethe.errors import Erased, IdempotencyMismatch, InProgress, MalformedReque
 from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
 from tests.fakes.time_and_ids import FixedClock
 
-CALLER = Caller("acme", "key:1", frozenset({Permission.WRITE}), ("*",))
+CALLER = Caller("acme", "key:1", frozenset({Permission.WRITE}), ("*",), "1")
 REQUEST = ("POST /x", "{}")
 FIRST = StoredAnswer(201, '{"n":1}')
 
@@ -64,7 +64,12 @@ def test_another_request_with_the_key_is_refused(request_: tuple[str, ...]) -> N
 
 @pytest.mark.parametrize(
     "caller",
-    [Caller("acme", "key:2", CALLER.permissions, ("*",)), Caller("other", "key:1", CALLER.permissions, ("*",))],
+    [
+        Caller("acme", "key:1", CALLER.permissions, ("*",), "2"),
+        Caller("other", "key:1", CALLER.permissions, ("*",), "1"),
+        Caller("acme", "key:1", frozenset({Permission.ADMIN}), ("*",), "1"),
+        Caller("acme", "key:1", CALLER.permissions, ("s1",), "1"),
+    ],
 )
 def test_a_key_belongs_to_its_caller(caller: Caller) -> None:
     house = House()
