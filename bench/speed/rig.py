@@ -85,6 +85,7 @@ def event(route: str, body: JsonObject | None = None, path: Mapping[str, str] | 
         "authenticated": True,
         "tenant": TENANT,
         "actor": "key:bench",
+        "key": "bench",
         "permissions": "read write erase govern admin",
         "subjects": "*",
     }
