@@ -15,7 +15,7 @@ import numpy as np
 
 from bench.quality.cases import SIZES, Prepared, gate_cases, prepare
 from bench.quality.data import SETS, load
-from bench.quality.evaluation import compare, curve, gate_auc, gate_models, gate_weights, ranking_models, stored
+from bench.quality.evaluation import Below, compare, curve, gate_auc, gate_models, gate_weights, ranking_models, stored
 from bench.quality.fitting import fit_gate
 from bench.quality.writing import write_models
 from lethe.adapters.local_model import LocalEmbedder
@@ -24,7 +24,7 @@ from lethe.domain.relevance.model import CosineScale
 from lethe.domain.relevance.ranking import estimate_scale
 
 THRESHOLDS: Final = (0.0, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9)
-BELOW_BEST: Final = 0.35
+BELOW: Final = Below(near=0.1, close=3.0, far=0.3)
 OPEN_AT: Final = 0.23
 """Chance, with own and foreign memories equally likely, at which the gate opens: the default threshold is put there."""
 
@@ -46,7 +46,7 @@ def measure(parts: str, root: Path, cache: Path) -> RelevanceModel:
     embedder = None if parts == "words" else LocalEmbedder("use" if parts == "use" else "minilm-use")
     sets = [prepare(load(root, name), embedder, cache) for name in SETS]
     label = embedder.model.label if embedder else None
-    start = replace(relevance_model(label), reference=reference_scale(sets), version=f"{parts}-1")
+    start = replace(relevance_model(label), reference=reference_scale(sets), version=f"{parts}-2")
     start = replace(start, scale=start.reference)
     folds, final = ranking_models(sets, start)
     print(f"\n## {label or 'words alone'}\n{final.rank}\n{final.reference}\n{'':30} R@5  R@10 nDCG@10 hit@5")
@@ -67,7 +67,7 @@ def gate(sets: Sequence[Prepared], folds: dict[int, RelevanceModel], final: Rele
     shift = float(np.log(DEFAULT_THRESHOLD / (1 - DEFAULT_THRESHOLD)) - np.log(OPEN_AT / (1 - OPEN_AT)))
     by_set = {prepared.data.name: gate_cases(prepared, folds) for prepared in sets}
     cases = [case for of_set in by_set.values() for case in of_set]
-    gated = gate_models(cases, folds, shift, BELOW_BEST)
+    gated = gate_models(cases, folds, shift, BELOW)
     print("AUC of the gate: whole memory, then cut to", *SIZES, "turns")
     for name, of_set in by_set.items():
         print(f"{name:15}", *(f"{gate_auc(of_set, gated, size):.3f}" for size in (0, *SIZES)), flush=True)
@@ -78,7 +78,7 @@ def gate(sets: Sequence[Prepared], folds: dict[int, RelevanceModel], final: Rele
             print(
                 f"  {point.threshold:4.2f} {point.recall10:5.1f} {point.own_answered:5.1f} {point.foreign_empty:5.1f}"
             )
-    return replace(final, gate=gate_weights(list(fit_gate(cases)), shift, BELOW_BEST))
+    return replace(final, gate=gate_weights(list(fit_gate(cases)), shift, BELOW))
 
 
 def reference_scale(sets: Sequence[Prepared]) -> CosineScale:

@@ -11,11 +11,20 @@ from bench.quality.data import FOLDS
 from bench.quality.fitting import GateCase, RankCase, fit_gate, fit_ranking
 from bench.quality.metrics import Order, Quality, auc, quality
 from lethe.domain.relevance import Ranking, RelevanceModel, rank
-from lethe.domain.relevance.gate import FACT_NAMES
+from lethe.domain.relevance.gate import FACT_NAMES, logit_lost
 from lethe.domain.relevance.model import GateWeights, RankWeights
 from lethe.domain.relevance.ranking import reciprocal_rank_fusion
 
 Floats = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Below:
+    """Log-odds lost behind the best: ``near`` a point of ranking score, ``far`` the square of those past ``close``."""
+
+    near: float
+    close: float
+    far: float
 
 
 @dataclass(frozen=True)
@@ -39,21 +48,23 @@ def _rank_weights(cases: Sequence[RankCase]) -> RankWeights:
     return RankWeights(*map(float, fit_ranking(cases)))
 
 
-def gate_weights(weights: Sequence[float], shift: float, below_best: float) -> GateWeights:
+def gate_weights(weights: Sequence[float], shift: float, below: Below) -> GateWeights:
     """The gate's weights from what the fit gives (facts in order, bias last), its logit moved by ``shift``."""
     facts = dict(zip(FACT_NAMES, map(float, weights[:-1]), strict=True))
-    return GateWeights(bias=float(weights[-1]) + shift, below_best=below_best, **facts)
+    return GateWeights(
+        bias=float(weights[-1]) + shift, below_best=below.near, close=below.close, far_below_best=below.far, **facts
+    )
 
 
 def gate_models(
-    cases: Sequence[GateCase], models: dict[int, RelevanceModel], shift: float, below_best: float
+    cases: Sequence[GateCase], models: dict[int, RelevanceModel], shift: float, below: Below
 ) -> dict[int, RelevanceModel]:
     """``models`` with a gate that saw neither questions nor memories of the fold."""
     return {
         fold: replace(
             model,
             gate=gate_weights(
-                list(fit_gate([c for c in cases if fold not in (c.question_fold, c.memory_fold)])), shift, below_best
+                list(fit_gate([c for c in cases if fold not in (c.question_fold, c.memory_fold)])), shift, below
             ),
         )
         for fold, model in models.items()
@@ -106,7 +117,7 @@ def gate_auc(cases: Sequence[GateCase], models: dict[int, RelevanceModel], size:
 
 def _logit(case: GateCase, weights: GateWeights) -> float:
     value = weights.bias + sum(getattr(weights, n) * f for n, f in zip(FACT_NAMES, case.facts, strict=True))
-    return float(value - weights.below_best * case.behind)
+    return float(value - logit_lost(np.array(case.behind), weights))
 
 
 def curve(

@@ -21,7 +21,7 @@ _TAIL: Final = '''
 FITTED: Final = {"local/minilm-use@1": MINILM_USE, "local/use@1": USE}
 """Models by the label of the embedder that they were fitted on."""
 
-OTHER: Final = replace(MINILM_USE, version="minilm-use-1-rescaled", scale=None)
+OTHER: Final = replace(MINILM_USE, version="minilm-use-2-rescaled", scale=None)
 """For any other embedder: its cosines are read by their own spread (:func:`~.ranking.estimate_scale`)."""
 
 

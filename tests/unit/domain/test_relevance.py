@@ -26,6 +26,7 @@ from lethe.domain.relevance import (
     search_text,
 )
 from lethe.domain.relevance.features import FEATURE_NAMES, Bm25, bm25, cosines, covered_mass
+from lethe.domain.relevance.gate import logit_lost, relevance
 from lethe.domain.relevance.model import CosineScale
 from lethe.domain.relevance.ranking import Leg, estimate_scale, reciprocal_rank_fusion
 from lethe.domain.text import analyse_query, tokenize
@@ -220,8 +221,42 @@ def test_the_best_candidate_alone_carries_the_gate() -> None:
     assert ranking.relevance.max() == pytest.approx(1 / (1 + math.exp(-logit)), rel=1e-5)
     second = ranking.order[1]
     behind = float(ranking.scores.max() - ranking.scores[second])
-    expected = 1 / (1 + math.exp(model.gate.below_best * behind - logit))
+    lost = model.gate.below_best * behind + model.gate.far_below_best * max(0.0, behind - model.gate.close) ** 2
+    expected = 1 / (1 + math.exp(lost - logit))
     assert ranking.relevance[second] == pytest.approx(expected, rel=1e-5)
+
+
+@given(st.lists(st.floats(0, 200, width=32), min_size=2, max_size=20))
+def test_what_is_lost_behind_the_best_grows_with_the_distance_and_ever_faster(distances: list[float]) -> None:
+    gate = relevance_model(LOCAL).gate
+    behind = np.sort(np.array([0.0, *distances], np.float32))
+    lost = logit_lost(behind, gate)
+    assert lost[0] == 0
+    assert (lost >= np.float32(gate.below_best) * behind).all()
+    assert (np.diff(lost) >= 0).all()
+    assert logit_lost(np.array([9.0], np.float32), gate) > 3 * logit_lost(np.array([3.0], np.float32), gate)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_far_behind_a_certain_answer_is_not_relevant() -> None:
+    items = documents("Ada's birthday is on the fourth of July", "Ada's locker has the number twelve", "Soup and leeks")
+    vectors = np.array([[0.6, 0.8, 0.0], [-0.2, 0.0, 0.98], [-0.3, 0.0, 0.954]], np.float32)
+    ranking = ask("When is Ada's birthday?", Candidates.build(items, vectors), np.array([1.0, 0.0, 0.0], np.float32))
+    assert ranking.order.tolist() == [0, 1, 2]
+    assert ranking.relevance[0] > 0.9
+    assert ranking.relevance[1] < DEFAULT_THRESHOLD
+    far = replace(ranking.features, cosine=np.array([0.9, -1.0, -1.0], np.float32))
+    assert relevance(far, np.array([1e3, 0.0, -1e3], np.float32), 5.0, relevance_model(LOCAL).gate)[1:].max() < 1e-9
+
+
+@pytest.mark.parametrize(("others", "lead"), [((), 0.0), ((0.2, 0.5), 0.7), ((0.1,) * 8 + (0.4, 0.6), 0.8)])
+def test_the_lead_of_the_best_cosine_is_over_the_tenth_or_the_last(others: tuple[float, ...], lead: float) -> None:
+    cosine = np.array([*others, 0.9], np.float32)
+    vectors = np.stack([cosine, np.sqrt(1 - cosine**2)], axis=1)
+    candidates = Candidates.build(documents(*["kite"] * len(cosine)), vectors)
+    facts = ask("ferry", candidates, np.array([1.0, 0.0], np.float32)).facts
+    assert facts is not None
+    assert facts.cosine_lead == pytest.approx(lead, abs=1e-6)
 
 
 def test_unknown_names_close_the_gate() -> None:
@@ -280,6 +315,7 @@ def test_fitted_weights_have_the_signs_that_their_meaning_demands() -> None:
         model = relevance_model(label)
         assert model.version
         assert min(model.rank.bm25, model.rank.coverage, model.rank.day, model.gate.below_best) > 0
+        assert min(model.gate.close, model.gate.far_below_best) > 0
         assert model.rank.agent < 0
         assert model.gate.unknown_names < 0
     assert relevance_model(LOCAL).rank.cosine > 0

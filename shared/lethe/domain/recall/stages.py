@@ -16,13 +16,13 @@ from lethe.domain.memory import Memory
 from lethe.domain.policy import Policy
 from lethe.domain.search import Candidate
 
-# Added to the log-odds of relevance, in which a point of ranking score weighs 0.35 (``GateWeights.below_best``). Their
-# sum is at most 0.18, so that a fresh, certain memory can overtake a slightly more relevant old one, and never one that
-# is clearly more relevant.
-FRESHNESS_WEIGHT: Final = 0.07
-KIND_WEIGHT: Final = 0.03
-CONFIDENCE_WEIGHT: Final = 0.05
-HEAT_WEIGHT: Final = 0.03
+# Added to the log-odds of relevance, in which a point of ranking score near the best weighs 0.1
+# (``GateWeights.below_best``). Their sum is at most 0.052, half a point, so that a fresh, certain memory can overtake a
+# slightly more relevant old one, and never one that is clearly more relevant.
+FRESHNESS_WEIGHT: Final = 0.02
+KIND_WEIGHT: Final = 0.009
+CONFIDENCE_WEIGHT: Final = 0.014
+HEAT_WEIGHT: Final = 0.009
 
 _SAME_WORDS: Final = 0.85
 _WORD: Final = re.compile(r"\w+")

@@ -9,7 +9,7 @@ DEFAULT_THRESHOLD: Final = 0.55
 """Relevance from which a memory is returned, unless the request says otherwise."""
 
 MINILM_USE: Final = RelevanceModel(
-    version="minilm-use-1",
+    version="minilm-use-2",
     rank=RankWeights(
         bm25=0.7133,
         bm25_own=0.458,
@@ -24,15 +24,18 @@ MINILM_USE: Final = RelevanceModel(
         month=3.522,
     ),
     gate=GateWeights(
-        bias=-2.963,
-        agreement=7.056,
-        cosine=3.529,
-        spaced_cosine=5.067,
-        unknown_names=-1.435,
-        lead=0.09438,
-        unspaced=0.7102,
-        size=-0.4019,
-        below_best=0.35,
+        bias=-3.04,
+        agreement=7.023,
+        cosine=6.346,
+        spaced_cosine=4.443,
+        unknown_names=-1.372,
+        lead=0.176,
+        cosine_lead=-4.944,
+        unspaced=0.4685,
+        size=-0.4667,
+        below_best=0.1,
+        close=3,
+        far_below_best=0.3,
     ),
     reference=CosineScale(
         background=0.33,
@@ -45,7 +48,7 @@ MINILM_USE: Final = RelevanceModel(
 )
 
 USE: Final = RelevanceModel(
-    version="use-1",
+    version="use-2",
     rank=RankWeights(
         bm25=0.856,
         bm25_own=0.5071,
@@ -60,15 +63,18 @@ USE: Final = RelevanceModel(
         month=3.519,
     ),
     gate=GateWeights(
-        bias=-2.368,
-        agreement=8.072,
-        cosine=2.421,
-        spaced_cosine=3.333,
-        unknown_names=-1.551,
-        lead=0.08621,
-        unspaced=0.07222,
-        size=-0.3606,
-        below_best=0.35,
+        bias=-2.488,
+        agreement=8.127,
+        cosine=5.399,
+        spaced_cosine=2.658,
+        unknown_names=-1.441,
+        lead=0.1686,
+        cosine_lead=-5.14,
+        unspaced=-0.1725,
+        size=-0.4344,
+        below_best=0.1,
+        close=3,
+        far_below_best=0.3,
     ),
     reference=CosineScale(
         background=0.3518,
@@ -81,7 +87,7 @@ USE: Final = RelevanceModel(
 )
 
 WORDS: Final = RelevanceModel(
-    version="words-1",
+    version="words-2",
     rank=RankWeights(
         bm25=1.483,
         bm25_own=0.7161,
@@ -102,9 +108,12 @@ WORDS: Final = RelevanceModel(
         spaced_cosine=0,
         unknown_names=-1.941,
         lead=-0.02541,
+        cosine_lead=0,
         unspaced=-0.753,
         size=-0.2448,
-        below_best=0.35,
+        below_best=0.1,
+        close=3,
+        far_below_best=0.3,
     ),
     reference=CosineScale(
         background=0,
@@ -119,7 +128,7 @@ WORDS: Final = RelevanceModel(
 FITTED: Final = {"local/minilm-use@1": MINILM_USE, "local/use@1": USE}
 """Models by the label of the embedder that they were fitted on."""
 
-OTHER: Final = replace(MINILM_USE, version="minilm-use-1-rescaled", scale=None)
+OTHER: Final = replace(MINILM_USE, version="minilm-use-2-rescaled", scale=None)
 """For any other embedder: its cosines are read by their own spread (:func:`~.ranking.estimate_scale`)."""
 
 

@@ -28,8 +28,12 @@ _RELATED_COSINE: Final = 0.2
 or a day in common with its question (docs/adr/0003)."""
 _UNRELATED: Final = -3.0
 """Log-odds that an unrelated memory has at most."""
+_LEAST: Final = -60.0
+"""Log-odds below which nothing differs; the exponential of much more overflows."""
 _LEAD_OVER: Final = 5
 """The best candidate's lead is taken over the candidate of this rank (0-based)."""
+_COSINE_LEAD_OVER: Final = 9
+"""The same for the lead among cosines."""
 
 
 @immutable
@@ -44,6 +48,8 @@ class GateFacts:
         spaced_cosine: The same for a question in a script with spaces, else 0: there it tells more.
         unknown_names: Share of the names in the question that this memory never used.
         lead: Ranking score of the best candidate over that of the sixth, or of the last.
+        cosine_lead: Best cosine over the tenth best, or the last. Of two equally good ones the one that stands alone is
+            more often a chance likeness: a matter that was talked about was talked about more than once.
         unspaced: 1 for a question in a script without spaces, whose coverage counts character pairs.
         size: ``log(1 + memories)``: the best of many unrelated memories looks better than the best of few.
     """
@@ -53,6 +59,7 @@ class GateFacts:
     spaced_cosine: float
     unknown_names: float
     lead: float
+    cosine_lead: float
     unspaced: float
     size: float
 
@@ -82,6 +89,7 @@ def gate_facts(
         spaced_cosine=cosine * (1 - unspaced),
         unknown_names=strange / len(query.names) if query.names else 0.0,
         lead=float(scores[best] - scores[sixth]),
+        cosine_lead=_cosine_lead(features.cosine),
         unspaced=unspaced,
         size=math.log1p(statistics.documents),
     )
@@ -99,6 +107,21 @@ def _coverage(
     return held / mass if mass > 0 else 0.0
 
 
+def _cosine_lead(cosine: Floats) -> float:
+    tenth = max(0, len(cosine) - 1 - _COSINE_LEAD_OVER)
+    return float(cosine.max() - np.partition(cosine, tenth)[tenth])
+
+
+def logit_lost(behind: Floats, weights: GateWeights) -> Floats:
+    """Log-odds that candidates lose whose ranking scores lie ``behind`` the best one's, shape (n,), >= 0.
+
+    Slowly at first, then with the square: what stands close to the best one is hardly less relevant, and what is far
+    does not become relevant because another is.
+    """
+    far = np.maximum(behind - weights.close, 0.0)
+    return np.asarray(weights.below_best * behind + weights.far_below_best * far**2, np.float32)
+
+
 def relevance(features: Features, scores: Floats, logit: float, weights: GateWeights) -> Floats:
     """Relevance of each candidate, 0-1, falling with the ranking score; ``logit`` is the best one's.
 
@@ -107,11 +130,11 @@ def relevance(features: Features, scores: Floats, logit: float, weights: GateWei
     """
     if not len(scores):
         return scores
-    logits = logit - weights.below_best * (scores.max() - scores)
+    logits = logit - logit_lost(scores.max() - scores, weights)
     unrelated = _unrelated(features)
     unrelated[int(np.argmax(scores))] = False
     logits[unrelated] = np.minimum(logits[unrelated], _UNRELATED)
-    return np.asarray(1.0 / (1.0 + np.exp(-logits)), np.float32)
+    return np.asarray(1.0 / (1.0 + np.exp(-np.maximum(logits, _LEAST))), np.float32)
 
 
 def _unrelated(features: Features) -> NDArray[np.bool_]:

@@ -33,7 +33,9 @@ class GateWeights:
 
     Attributes:
         bias: Constant; it places the default threshold of 0.55.
-        below_best: Logit lost for each point of ranking score below the best candidate, >= 0.
+        below_best: Logit lost for each point of ranking score below the best candidate, > 0.
+        close: Points of ranking score within which a candidate stands beside the best one, >= 0.
+        far_below_best: Logit lost besides for the square of the points beyond ``close``, >= 0.
     """
 
     bias: float
@@ -42,9 +44,12 @@ class GateWeights:
     spaced_cosine: float
     unknown_names: float
     lead: float
+    cosine_lead: float
     unspaced: float
     size: float
     below_best: float
+    close: float
+    far_below_best: float
 
 
 @immutable
