@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from lethe.domain.entity import EntityCategory
+from lethe.domain.entity import EntityCategory, held_at
 from lethe.domain.identity import Space
 from lethe.domain.json_values import JsonValue, canonical
 from lethe.domain.memory import Origin
@@ -81,6 +81,22 @@ def test_history_is_in_order(stores: Stores) -> None:
     for n in range(12):
         stores.entities.put(space, entity("k", n, NOON + timedelta(seconds=n)), n)
     assert [e.value for e in stores.entities.history(space, "k", None, LATER)] == list(range(12))
+
+
+def test_history_tells_what_held_when(stores: Stores) -> None:
+    space = stores.new_space()
+    short = LATER + timedelta(hours=1)
+    first = stores.entities.put(space, entity("k", 1, NOON), None)
+    stores.entities.put(space, entity("k", 2, LATER, expires_at=short), None)
+    third = stores.entities.put(space, entity("k", 3, LATER, valid_from=NOON + timedelta(days=9)), None)
+
+    def held(moment: datetime, now: datetime) -> JsonValue:
+        version = held_at(stores.entities.history(space, "k", None, now), moment)
+        return None if version is None else version.value
+
+    assert [held(moment, LATER) for moment in (NOON, LATER, short, third.valid_from)] == [1, 2, None, 3]
+    assert [held(moment, short) for moment in (NOON, LATER, short, third.valid_from)] == [1, None, None, 3]
+    assert held(first.valid_from - timedelta(microseconds=1), LATER) is None
 
 
 @pytest.mark.parametrize("expected", [0, 1, 3])

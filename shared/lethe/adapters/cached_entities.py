@@ -52,3 +52,7 @@ class CachedEntities:
             while len(self._seen) > _MOST_SUBJECTS:
                 self._seen.popitem(last=False)
         return entities
+
+    def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
+        """All versions, oldest first; never cached, since recall seldom asks for the past."""
+        return self._entities.history(space, key, session_id, now)

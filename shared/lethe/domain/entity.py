@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -43,3 +44,23 @@ class Entity:
     def expired(self, now: datetime) -> bool:
         """Whether nobody may read it any more, though DynamoDB may still hold it."""
         return self.expires_at is not None and self.expires_at <= now
+
+    def begun(self, moment: datetime) -> bool:
+        """Whether it holds from ``moment`` or before."""
+        return self.valid_from <= moment
+
+
+def held_at(versions: Sequence[Entity], moment: datetime) -> Entity | None:
+    """The version that holds at ``moment``: the newest of those that have begun by then; None when it has expired.
+
+    ``versions`` are those of one entity, oldest first. One that has expired may be missing among them: what stands
+    before such a gap ended when the next version took over.
+    """
+    following: Entity | None = None
+    for version in reversed(versions):
+        if version.begun(moment):
+            gap = following is not None and following.version > version.version + 1
+            ended = gap and version.superseded_at is not None and version.superseded_at <= moment
+            return None if ended or version.expired(moment) else version
+        following = version
+    return None

@@ -7,7 +7,7 @@ from concurrent.futures import Executor, Future
 from datetime import datetime
 from typing import Final, Literal
 
-from lethe.domain.entity import Entity
+from lethe.domain.entity import Entity, held_at
 from lethe.domain.identity import Caller, Space
 from lethe.domain.immutable import immutable
 from lethe.domain.memory import Embedding, MemoryFilter
@@ -78,6 +78,8 @@ class _Tiers:
     messages: tuple[Message, ...] = ()
     summary: SessionSummary | None = None
     entities: tuple[Entity, ...] = ()
+    """Those that hold at the moment that is asked about."""
+    entities_stored: bool = False
 
 
 class Recall:
@@ -128,7 +130,7 @@ class Recall:
             if embedding is not None
             else Found((), "nothing_relevant", False)
         )
-        others = gathered()
+        others = self._tiers(space, gathered, question.as_of)
         reveal = caller.may_see_sensitive()
         block = assemble(token_budget, others.entities, others.summary, found.candidates, others.messages, reveal)
         due = others.session is not None and summary_due(others.session, self._policy, self._clock.now()).summary_due
@@ -169,37 +171,55 @@ class Recall:
 
     def _gather(self, space: Space, chosen: Route, session_id: str | None) -> _Gathering:
         now = self._clock.now()
-        gathering = _Gathering()
-        if chosen.reads(Tier.SESSION) and session_id is not None:
-            gathering.session = self._executor.submit(self._sessions.get, space, session_id, now)
-            gathering.messages = self._executor.submit(
-                self._sessions.newest, space, session_id, now, self._policy.window_turns
-            )
-            gathering.summary = self._executor.submit(self._sessions.summary, space, session_id, now)
-        if chosen.reads(Tier.ENTITIES):
-            gathering.entities = self._executor.submit(self._entities.list, space, now)
-        gathering.session_id = session_id
-        return gathering
-
-
-class _Gathering:
-    """Reads of the other tiers that are under way; call it for their results."""
-
-    def __init__(self) -> None:
-        self.session: Future[Session | None] | None = None
-        self.messages: Future[tuple[Message, ...]] | None = None
-        self.summary: Future[SessionSummary | None] | None = None
-        self.entities: Future[tuple[Entity, ...]] | None = None
-        self.session_id: str | None = None
-
-    def __call__(self) -> _Tiers:
-        entities = self.entities.result() if self.entities else ()
-        return _Tiers(
-            session=self.session.result() if self.session else None,
-            messages=self.messages.result() if self.messages else (),
-            summary=self.summary.result() if self.summary else None,
-            entities=_in_session(entities, self.session_id),
+        submit, within = self._executor.submit, session_id if chosen.reads(Tier.SESSION) else None
+        turns = self._policy.window_turns
+        return _Gathering(
+            started=now,
+            session_id=session_id,
+            session=submit(self._sessions.get, space, within, now) if within is not None else None,
+            messages=submit(self._sessions.newest, space, within, now, turns) if within is not None else None,
+            summary=submit(self._sessions.summary, space, within, now) if within is not None else None,
+            entities=submit(self._entities.list, space, now) if chosen.reads(Tier.ENTITIES) else None,
         )
+
+    def _tiers(self, space: Space, gathering: _Gathering, as_of: datetime | None) -> _Tiers:
+        """What the reads found. ``as_of`` is about values alone: turns and summary are those of the conversation."""
+        stored = gathering.entities.result() if gathering.entities else ()
+        moment = as_of or gathering.started
+        return _Tiers(
+            session=gathering.session.result() if gathering.session else None,
+            messages=gathering.messages.result() if gathering.messages else (),
+            summary=gathering.summary.result() if gathering.summary else None,
+            entities=_in_session(self._held(space, stored, gathering.started, moment), gathering.session_id),
+            entities_stored=bool(_in_session(stored, gathering.session_id)),
+        )
+
+    def _held(self, space: Space, current: Sequence[Entity], now: datetime, moment: datetime) -> tuple[Entity, ...]:
+        """The versions that hold at ``moment``. Only values that begin later, and have a past, are read again."""
+
+        def earlier(entity: Entity) -> Future[tuple[Entity, ...]] | None:
+            if entity.version == 1 or entity.begun(moment):
+                return None
+            return self._executor.submit(self._entities.history, space, entity.key, entity.session_id, now)
+
+        pasts = [earlier(entity) for entity in current]
+        held = (
+            held_at((entity,) if past is None else past.result(), moment)
+            for entity, past in zip(current, pasts, strict=True)
+        )
+        return tuple(entity for entity in held if entity is not None)
+
+
+@immutable
+class _Gathering:
+    """Reads of the other tiers that are under way."""
+
+    started: datetime
+    session_id: str | None
+    session: Future[Session | None] | None = None
+    messages: Future[tuple[Message, ...]] | None = None
+    summary: Future[SessionSummary | None] | None = None
+    entities: Future[tuple[Entity, ...]] | None = None
 
 
 def _in_session(entities: Sequence[Entity], session_id: str | None) -> tuple[Entity, ...]:
@@ -219,6 +239,6 @@ def _outcome(found: Found, searched: bool, block: Assembled, others: _Tiers) -> 
     """
     if found.outcome == "found" or (not searched and (block.entities or block.messages or block.summary)):
         return "found"
-    if found.outcome == "nothing_stored" and (others.entities or others.messages or others.summary):
+    if found.outcome == "nothing_stored" and (others.entities_stored or others.messages or others.summary):
         return "nothing_relevant"
     return found.outcome

@@ -166,8 +166,10 @@ def _memory_lines(budget: _Budget, candidates: Sequence[Candidate]) -> tuple[tup
 
 def _memory_line(memory: Memory) -> str:
     speaker = f", {quote(memory.speaker)}" if memory.speaker else ""
+    begins_later = memory.valid_from.date() > memory.occurred_at.date()
+    begins = f", from {memory.valid_from:%Y-%m-%d}" if begins_later else ""
     until = f", until {memory.valid_until:%Y-%m-%d}" if memory.valid_until else ""
-    return f"- {memory.occurred_at:%Y-%m-%d}{speaker}{until}: {quote(memory.text)}\n"
+    return f"- {memory.occurred_at:%Y-%m-%d}{speaker}{begins}{until}: {quote(memory.text)}\n"
 
 
 def _message_lines(budget: _Budget, messages: Sequence[Message]) -> tuple[tuple[Message, ...], list[str]]:
