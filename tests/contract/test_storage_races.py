@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TypeVar
 
+import pytest
+
+from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
 from lethe.domain.session import Role
 from lethe.errors import Erased, VersionConflict
@@ -58,6 +62,31 @@ def test_a_client_id_from_many_devices_is_appended_once(strict_stores: Stores) -
     results = [placed for placed_all in at_once(append, 24) for placed in placed_all]
     assert sorted(sequence for sequence, old in results if not old) == list(range(1, 7))
     assert sorted(m.content for m in strict_stores.sessions.page(space, "s", START, 50, None).items) == list("012345")
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["new session", "session that stands"])
+def test_appends_that_share_a_first_client_id_lose_none_of_the_others(strict_stores: Stores, begun: bool) -> None:
+    """Each device begins with the same message, by the same id: only whose write it was may take it for its own."""
+    for round_ in range(6):
+        space = strict_stores.new_space()
+        if begun:
+            strict_stores.sessions.append(space, "s", [said("before")], START, 3600)
+
+        def append(number: int, space: Space = space) -> tuple[datetime, list[tuple[str, int, bool]]]:
+            new = [said("shared", client_id="first", id="first"), said(f"own {number}", client_id=f"own{number}")]
+            moment = START + timedelta(microseconds=number)
+            result = strict_stores.sessions.append(space, "s", new, moment, 3600)
+            return result.session.created_at, [(m.content, m.sequence, old) for m, old in result.messages]
+
+        results = at_once(append, 16)
+        session = strict_stores.sessions.get(space, "s", START)
+        assert session is not None
+        assert {created for created, _ in results} == {session.created_at}, round_
+        stored = {m.sequence: m.content for m in strict_stores.sessions.page(space, "s", START, 50, None).items}
+        assert sorted(stored.values()) == sorted(["shared", *(f"own {n}" for n in range(16)), *["before"] * begun])
+        placed = [place for _, places in results for place in places]
+        assert all(stored[sequence] == content for content, sequence, _ in placed)
+        assert [content for content, _, old in placed if not old].count("shared") == 1
 
 
 def test_the_same_statement_from_many_is_stored_once(strict_stores: Stores) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -92,6 +93,8 @@ class _Append:
         self._now = now
         self._ttl_seconds = ttl_seconds
         self._expires_at = now + timedelta(seconds=ttl_seconds)
+        self._mark = str(uuid.uuid4())
+        """What is written is told from what others write by this: ids are the clients', and two may send the same."""
 
     def add(self, group: Sequence[NewMessage]) -> _Plan:
         """Read, write, and again while other appends come between."""
@@ -120,12 +123,12 @@ class _Append:
         head_key = keys.session(self._session_id)
         client_ids = [new.client_id for new in group if new.client_id is not None]
         pointers = {keys.client_message(self._session_id, client_id): client_id for client_id in client_ids}
-        first = None if tried is None else tried.fresh[0][0]
-        wanted = [head_key, *pointers, *([] if first is None else [keys.message(self._session_id, first.sequence)])]
+        first = None if tried is None else tried.fresh[0][0].sequence
+        wanted = [head_key, *pointers, *([] if first is None else [keys.message(self._session_id, first)])]
         alive = {str(item["sk"]["S"]): item for item in self._read(wanted)}
         head = alive.pop(head_key, None)
         sequences = {pointers[key]: int(item["sequence"]["N"]) for key, item in alive.items() if key in pointers}
-        landed = first is not None and any(item.get("id", {}).get("S") == first.id for item in alive.values())
+        landed = first is not None and any(item.get("append", {}).get("S") == self._mark for item in alive.values())
         stored = self._read([keys.message(self._session_id, sequence) for sequence in sequences.values()])
         by_sequence = {int(item["sequence"]["N"]): message_of(message.from_raw_data(item)) for item in stored}
         known = {client_id: by_sequence[n] for client_id, n in sequences.items() if n in by_sequence}
@@ -182,7 +185,7 @@ class _Append:
         self._write_head(transaction, plan.session, head)
         ttl = epoch_seconds(self._expires_at)
         for message, client_id in plan.fresh:
-            row = message_row(self._models.message, self._space, message, ttl)
+            row = message_row(self._models.message, self._space, message, ttl, self._mark)
             transaction.put(row, self._free(self._models.message))
             if client_id is not None:
                 key = keys.client_message(self._session_id, client_id)

@@ -84,6 +84,8 @@ class MessageRow(Row):
     created_at = TimeAttribute()
     name = UnicodeAttribute(null=True)
     metadata = JsonAttribute(null=True)
+    append = UnicodeAttribute(null=True)
+    """The mark of the append that this message came with."""
 
 
 class ClientRow(Row):

@@ -47,8 +47,8 @@ def session_of(row: SessionRow) -> Session:
     )
 
 
-def message_row(row: type[MessageRow], space: Space, message: Message, ttl: int) -> MessageRow:
-    """The item of a message that expires at ``ttl``."""
+def message_row(row: type[MessageRow], space: Space, message: Message, ttl: int, append: str) -> MessageRow:
+    """The item of a message that expires at ``ttl`` and came with the append of this mark."""
     return row(
         keys.space_partition(space),
         keys.message(message.session_id, message.sequence),
@@ -57,6 +57,7 @@ def message_row(row: type[MessageRow], space: Space, message: Message, ttl: int)
         session_id=message.session_id,
         sequence=message.sequence,
         turn=message.turn,
+        append=append,
         role=message.role.value,
         content=message.content,
         created_at=message.created_at,
