@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -32,7 +33,20 @@ class Remove:
     version: int | None = None
 
 
-Change: TypeAlias = Put | Remove
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The index has come as far as the write ``written`` of this space: that one and all before it are applied.
+
+    ``changed_at`` is the time of what came with it: where it is not the newest write, what is newer is looked for from
+    that time on.
+    """
+
+    space: Space
+    written: str
+    changed_at: datetime
+
+
+Change: TypeAlias = Put | Remove | Mark
 
 
 class Outcome(StrEnum):

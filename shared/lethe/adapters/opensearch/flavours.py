@@ -1,0 +1,49 @@
+"""What each kind of OpenSearch can do. Nothing on the data plane tells which one answers, so settings name it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Flavour(StrEnum):
+    """Where the index lives: a managed domain (2.19 or later), a Serverless NextGen collection, a node of one's own."""
+
+    MANAGED = "managed"
+    SERVERLESS = "serverless"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What code must know of a flavour.
+
+    Attributes:
+        signing_name: Service name of the SigV4 signature; None where requests are not signed.
+        external_versions: Whether a write carries the memory's version, so that an older one is refused.
+        routing: Whether a subject's entries are kept together on one shard.
+        engine_setting: Whether the mapping names the engine and the index its shards; NextGen refuses both.
+        refreshes: Whether a refresh may be asked for.
+        refresh_seconds: After how long at most a write shows in searches by itself.
+        request_bytes: Largest body.
+    """
+
+    signing_name: str | None
+    external_versions: bool
+    routing: bool
+    engine_setting: bool
+    refreshes: bool
+    refresh_seconds: int
+    request_bytes: int
+
+
+_MEGABYTE: Final = 1024 * 1024
+
+ABILITIES: Final = {
+    # Small managed instance types take 10 MiB a request.
+    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, 10 * _MEGABYTE),
+    # External versions and routing are undocumented there and might be ignored silently: neither is used.
+    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, 10 * _MEGABYTE),
+    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, 10 * _MEGABYTE),
+}

@@ -1,0 +1,187 @@
+"""What is asked of the index, and what its answers mean. Five searches go out in one request:
+
+1. ``vector``: the nearest entries to the question's vector, filtered inside the k-NN clause;
+2. ``words``: the best by BM25, under the same filter;
+3. ``counts``: how many entries the filter lets through, their mean lengths, and in how many each of the question's
+   terms occurs: what ``rank`` needs to score as if it had seen them all;
+4. ``newest``: the subject's newest entries, and how many it has;
+5. ``mark``: how far its index has come.
+
+The words' scores of an engine that counts over all tenants are good enough to propose candidates, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, cast
+
+from lethe.adapters.opensearch.documents import MARK
+from lethe.adapters.opensearch.filters import Clause, accepted, inside
+from lethe.domain.identity import Space
+from lethe.domain.json_values import JsonValue
+from lethe.domain.memory import MemoryFilter, Vector
+from lethe.domain.relevance.lexical import TermStatistics
+from lethe.domain.text import is_unspaced
+from lethe.domain.times import from_microseconds
+from lethe.errors import Unavailable
+
+Json = dict[str, JsonValue]
+
+NEWEST: Final = 100
+"""How many of a subject's newest entries are listed: as many writes may be on their way before a scan is needed."""
+
+_SOURCE: Final = ["tenant", "subject", "epoch", "memory_id", "version"]
+_FIELDS: Final = ["text", "text.en", "text.cjk", "context.en", "context.cjk"]
+_LONGEST_SPACED: Final = 500
+_LONGEST_UNSPACED: Final = 120
+"""Characters of a question that BM25 is asked. OpenSearch allows 1,024 clauses, and a word is one in each field; a
+character of a script without spaces up to seven, with the pair that it begins.
+"""
+
+
+class ForeignEntry(Unavailable):
+    """A search was answered with an entry of another space. It is a defect, here or in the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An entry, as one search found it."""
+
+    memory_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How far the index of a space has come: the newest write that it shows with all before it, the time of what that
+    write brought, and when this was noted.
+    """
+
+    written: str
+    changed_at: datetime
+    marked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What the index says of the entries that a filter lets through. Lengths are sums over them."""
+
+    entries: int
+    length: float
+    own_length: float
+    frequencies: Mapping[str, int]
+
+    def with_documents(self, documents: Sequence[tuple[frozenset[str], int, int]]) -> TermStatistics:
+        """The statistics of these entries and further documents (their terms, lengths with and without context)."""
+        n = self.entries + len(documents)
+        length = self.length + sum(length for _, length, _ in documents)
+        own = self.own_length + sum(own for _, _, own in documents)
+        return TermStatistics(
+            documents=n,
+            average_length=length / n if n else 0.0,
+            average_own_length=own / n if n else 0.0,
+            document_frequency={
+                term: count + sum(term in terms for terms, _, _ in documents)
+                for term, count in self.frequencies.items()
+            },
+        )
+
+
+def vector_search(space: Space, filters: MemoryFilter, now: datetime, vector: Vector, k: int) -> Json:
+    """The ``k`` nearest entries."""
+    clause: Clause = {"bool": {"filter": accepted(space, filters, now)}}
+    knn: Json = {"embedding": {"vector": [float(x) for x in vector], "k": k, "filter": clause}}
+    return {"size": k, "_source": _SOURCE, "query": {"knn": knn}}
+
+
+def words_search(space: Space, filters: MemoryFilter, now: datetime, text: str, k: int) -> Json:
+    """The ``k`` best by BM25 over all fields of words."""
+    match: Json = {
+        "multi_match": {"query": _shortened(text), "type": "most_fields", "fields": _FIELDS, "lenient": True}
+    }
+    query: Json = {"bool": {"must": [match], "filter": accepted(space, filters, now)}}
+    return {"size": k, "_source": _SOURCE, "query": query}
+
+
+def _shortened(text: str) -> str:
+    return text[: _LONGEST_UNSPACED if is_unspaced(text) else _LONGEST_SPACED]
+
+
+def counts_search(space: Space, filters: MemoryFilter, now: datetime, terms: Sequence[str]) -> Json:
+    """Counts over the entries that ``filters`` lets through."""
+    aggregations: Json = {"length": {"sum": {"field": "length"}}, "own_length": {"sum": {"field": "own_length"}}}
+    if terms:
+        each: Json = {str(number): {"term": {"terms": term}} for number, term in enumerate(terms)}
+        aggregations["terms"] = {"filters": {"filters": each}}
+    return {
+        "size": 0,
+        "track_total_hits": True,
+        "query": {"bool": {"filter": accepted(space, filters, now)}},
+        "aggs": aggregations,
+    }
+
+
+def newest_search(space: Space) -> Json:
+    """The newest entries by id, and the number of all."""
+    return {
+        "size": NEWEST,
+        "sort": [{"memory_id": "desc"}],
+        "_source": _SOURCE,
+        "track_total_hits": True,
+        "query": {"bool": {"filter": inside(space)}},
+    }
+
+
+def mark_search(space: Space) -> Json:
+    """The space's mark."""
+    source = ["tenant", "subject", "epoch", "written", "changed_at", "marked_at"]
+    return {"size": 1, "_source": source, "query": {"bool": {"filter": inside(space, MARK)}}}
+
+
+def whole(answer: Json) -> bool:
+    """Whether a search was answered by every shard in time."""
+    shards = cast(Json, answer.get("_shards", {}))
+    return "error" not in answer and not answer.get("timed_out") and not shards.get("failed")
+
+
+def hits(answer: Json, space: Space) -> list[Hit]:
+    """The entries found. Raises ForeignEntry."""
+    return [Hit(str(source["memory_id"]), int(cast(int, source["version"]))) for source in _sources(answer, space)]
+
+
+def mark(answer: Json, space: Space) -> Shown | None:
+    """How far the index has come; None when it was never said. Raises ForeignEntry."""
+    for source in _sources(answer, space):
+        times = (from_microseconds(int(cast(int, source[name]))) for name in ("changed_at", "marked_at"))
+        return Shown(str(source["written"]), *times)
+    return None
+
+
+def _sources(answer: Json, space: Space) -> list[Json]:
+    """What the hits hold, checked once more. Raises ForeignEntry when one is of another space: the filter failed, and
+    nothing of this answer can be trusted.
+    """
+    sources = [cast(Json, hit["_source"]) for hit in cast("list[Json]", cast(Json, answer["hits"])["hits"])]
+    own = (space.tenant, space.subject, space.epoch)
+    if any((source["tenant"], source["subject"], source["epoch"]) != own for source in sources):
+        raise ForeignEntry
+    return sources
+
+
+def total(answer: Json) -> int:
+    """How many entries matched."""
+    return cast(int, cast(Json, cast(Json, answer["hits"])["total"])["value"])
+
+
+def counts(answer: Json, terms: Sequence[str]) -> Counts:
+    """What ``counts_search`` brought."""
+    aggregations = cast("dict[str, Json]", answer["aggregations"])
+    buckets = cast("dict[str, Json]", aggregations["terms"]["buckets"]) if terms else {}
+    return Counts(
+        entries=total(answer),
+        length=float(cast(float, aggregations["length"]["value"])),
+        own_length=float(cast(float, aggregations["own_length"]["value"])),
+        frequencies={term: cast(int, buckets[str(n)]["doc_count"]) for n, term in enumerate(terms)},
+    )

@@ -1,0 +1,156 @@
+"""Entries in and out of the index, in bulk, with a result for each.
+
+Where the cluster knows external versions a write carries the memory's version: an older one is refused with 409, which
+here means "superseded". A removal leaves a tombstone that refuses older versions for ``index.gc_deletes`` (60 s); an
+entry that must come back within that time is told to try again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, cast
+
+from lethe.adapters.opensearch.connection import Cluster, Json, ndjson
+from lethe.adapters.opensearch.documents import MEMORY, entry, entry_id, mark, mark_id
+from lethe.adapters.opensearch.filters import inside
+from lethe.domain.identity import Space
+from lethe.domain.indexing import Change, Indexed, Mark, Outcome, Put, Remove
+from lethe.ports import Clock, Page
+
+MOST_BYTES: Final = 5_000_000
+MOST_CHANGES: Final = 500
+_REMOVED_FOR_GOOD: Final = 2**62
+"""Version of a removal whose memory's version is unknown: ids are never used again."""
+
+
+class OpenSearchWriter:
+    """``IndexWriter`` on the index ``name``, for vectors of the model ``label``."""
+
+    def __init__(self, cluster: Cluster, name: str, label: str, clock: Clock) -> None:
+        self._clock = clock
+        self._cluster = cluster
+        self._name = name
+        self._label = label
+
+    def apply(self, changes: Sequence[Change], within: float) -> tuple[Outcome, ...]:
+        """One outcome a change, in order. Raises Unavailable or Throttled when the cluster took none of a request."""
+        outcomes: list[Outcome] = []
+        for lines in _bodies([self._lines(change) for change in changes]):
+            results = self._cluster.bulk(lines.body, within)
+            outcomes.extend(_outcome(result) for result in results)
+        return tuple(self._settled(changes, outcomes, within))
+
+    def count(self, space: Space, within: float = 10.0) -> int:
+        """How many entries searches see of ``space``."""
+        body: Json = {"query": {"bool": {"filter": cast("list[Json]", inside(space))}}}
+        answer = self._cluster.call("POST", f"/{self._name}/_count", body, within)
+        return cast(int, answer["count"])
+
+    def refresh(self, within: float = 30.0) -> None:
+        """Make what was written show in searches, where that can be asked for."""
+        if self._cluster.abilities.refreshes:
+            self._cluster.call("POST", f"/{self._name}/_refresh", within=within)
+
+    def page(self, limit: int, start: str | None, within: float = 30.0) -> Page[Indexed]:
+        """All entries of all spaces, for the reconciler; by subject, epoch and memory, at most ``limit``."""
+        body: Json = {
+            "size": limit,
+            "_source": ["tenant", "subject", "epoch", "memory_id", "version"],
+            "query": {"bool": {"filter": [{"term": {"entry": MEMORY}}]}},
+            "sort": [{"subject": "asc"}, {"epoch": "asc"}, {"memory_id": "asc"}],
+        }
+        if start is not None:
+            subject, epoch, memory_id = start.split(" ")
+            body["search_after"] = [subject, int(epoch), memory_id]
+        answer = self._cluster.search(self._name, body, within)
+        found = [_indexed(cast(Json, hit["_source"])) for hit in cast("list[Json]", cast(Json, answer["hits"])["hits"])]
+        return Page(tuple(found), _after(found[-1]) if len(found) == limit else None)
+
+    def _lines(self, change: Change) -> list[Json]:
+        action: Json = {"_index": self._name}
+        abilities = self._cluster.abilities
+        if abilities.routing:
+            action["routing"] = change.space.subject
+        if isinstance(change, Mark):
+            return [{"index": action | {"_id": mark_id(change.space)}}, mark(change, self._clock.now())]
+        action["_id"] = entry_id(change.space, change.memory_id)
+        if abilities.external_versions:
+            action |= {"version": _version(change), "version_type": "external"}
+        if isinstance(change, Put):
+            return [{"index": action}, entry(change.space, change.memory, self._label)]
+        return [{"delete": action}]
+
+    def _settled(self, changes: Sequence[Change], outcomes: Sequence[Outcome], within: float) -> Iterator[Outcome]:
+        """A put that was superseded although no entry stands met a tombstone: it must be tried again."""
+        doubtful = [
+            change
+            for change, outcome in zip(changes, outcomes, strict=True)
+            if outcome is Outcome.SUPERSEDED and isinstance(change, Put)
+        ]
+        standing = self._standing(doubtful, within)
+        for change, outcome in zip(changes, outcomes, strict=True):
+            met_tombstone = (
+                outcome is Outcome.SUPERSEDED
+                and isinstance(change, Put)
+                and entry_id(change.space, change.memory_id) not in standing
+            )
+            yield Outcome.RETRY if met_tombstone else outcome
+
+    def _standing(self, puts: Sequence[Put], within: float) -> set[str]:
+        """Which of these have an entry, seen or not yet by searches."""
+        if not puts:
+            return set()
+        docs: list[Json] = [
+            {"_id": entry_id(put.space, put.memory_id), "routing": put.space.subject, "_source": False} for put in puts
+        ]
+        answer = self._cluster.call("POST", f"/{self._name}/_mget", {"docs": docs}, within)
+        return {str(doc["_id"]) for doc in cast("list[Json]", answer["docs"]) if doc.get("found")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    body: str
+    size: int
+    changes: int
+
+
+def _bodies(changes: Sequence[list[Json]]) -> Iterator[_Body]:
+    """The lines of the changes in bodies of at most ``MOST_BYTES``, a larger single one alone."""
+    parts: list[str] = []
+    size = 0
+    for lines in changes:
+        text = ndjson(lines)
+        weight = len(text.encode())
+        if parts and (size + weight > MOST_BYTES or len(parts) == MOST_CHANGES):
+            yield _Body("".join(parts), size, len(parts))
+            parts, size = [], 0
+        parts.append(text)
+        size += weight
+    if parts:
+        yield _Body("".join(parts), size, len(parts))
+
+
+def _version(change: Put | Remove) -> int:
+    if isinstance(change, Put):
+        return change.memory.version
+    return change.version + 1 if change.version is not None else _REMOVED_FOR_GOOD
+
+
+def _outcome(result: Json) -> Outcome:
+    """Classify one item of a bulk answer. A removal of what is not there is done."""
+    status = cast(int, result["status"])
+    if status < 300 or (status == 404 and "error" not in result):
+        return Outcome.APPLIED
+    if status == 409:
+        return Outcome.SUPERSEDED
+    return Outcome.RETRY if status in (404, 429) or status >= 500 else Outcome.REFUSED
+
+
+def _indexed(source: Json) -> Indexed:
+    space = Space(str(source["tenant"]), str(source["subject"]), cast(int, source["epoch"]))
+    return Indexed(space, str(source["memory_id"]), cast(int, source["version"]))
+
+
+def _after(last: Indexed) -> str:
+    return f"{last.space.subject} {last.space.epoch} {last.memory_id}"
