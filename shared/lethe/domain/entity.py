@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -50,14 +51,28 @@ class Entity:
         return self.valid_from <= moment
 
 
+def guarded(versions: Sequence[Entity]) -> tuple[Entity, ...]:
+    """``versions`` of one entity, oldest first, each as sensitive as any that came after it.
+
+    Whoever marks a value as sensitive means what stood there before as well. Taking the mark off again is said of the
+    new version alone.
+    """
+    shown: list[Entity] = []
+    hidden = False
+    for version in reversed(versions):
+        hidden = hidden or version.sensitive
+        shown.append(version if version.sensitive is hidden else replace(version, sensitive=True))
+    return tuple(reversed(shown))
+
+
 def held_at(versions: Sequence[Entity], moment: datetime) -> Entity | None:
     """The version that holds at ``moment``: the newest of those that have begun by then; None when it has expired.
 
     ``versions`` are those of one entity, oldest first. One that has expired may be missing among them: what stands
-    before such a gap ended when the next version took over.
+    before such a gap ended when the next version took over. The answer is guarded.
     """
     following: Entity | None = None
-    for version in reversed(versions):
+    for version in reversed(guarded(versions)):
         if version.begun(moment):
             gap = following is not None and following.version > version.version + 1
             ended = gap and version.superseded_at is not None and version.superseded_at <= moment

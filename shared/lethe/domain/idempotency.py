@@ -43,6 +43,18 @@ def about_entity(key: str) -> str:
     return f"entity:{key}"
 
 
+def about_value(key: str, session_id: str | None) -> str:
+    """The name of an entity's value that an answer shows as one that anybody may see who may read. No key and no
+    session id holds a slash.
+    """
+    return f"value:{key}/{session_id or ''}"
+
+
+def is_value(name: str) -> bool:
+    """Whether ``about_value`` made this name."""
+    return name.startswith("value:")
+
+
 def digest(master_key: bytes, *parts: str) -> str:
     """Keyed hash of ``parts``: requests hold content, so a plain hash of a short one could be guessed."""
     message = b"\x00".join(part.encode() for part in ("idempotency", *parts))

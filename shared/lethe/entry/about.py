@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from lethe.domain.idempotency import about_entity, about_session
+from lethe.domain.idempotency import about_entity, about_session, about_value
 from lethe.entry.api.entities import EntityOut
 from lethe.entry.api.memories import BatchOut, FoundOut, MemoryOut, OutcomeOut, RememberedOut
 from lethe.entry.api.recall import RecalledOut
@@ -28,15 +28,22 @@ def _names(body: BaseModel | str | None, session_id: str | None) -> Iterator[str
     elif isinstance(body, MemoryOut):
         yield body.id
     elif isinstance(body, EntityOut):
-        yield about_entity(body.key)
+        yield from _entity(body)
     elif isinstance(body, FoundOut):
         yield from (candidate.id for candidate in body.explain or body.memories)
     elif isinstance(body, RecalledOut):
         yield from (candidate.id for candidate in body.explain or body.memories)
-        yield from (about_entity(entity.key) for entity in body.entities)
+        for entity in body.entities:
+            yield from _entity(entity)
         # A recall may name a session that was never begun; it speaks of one only when it shows its messages.
         if session_id is not None and (body.messages or body.summary):
             yield about_session(session_id)
+
+
+def _entity(entity: EntityOut) -> Iterator[str]:
+    yield about_entity(entity.key)
+    if not entity.sensitive:
+        yield about_value(entity.key, entity.session_id)
 
 
 def _outcomes(results: list[OutcomeOut]) -> Iterator[str]:

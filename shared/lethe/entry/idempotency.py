@@ -59,7 +59,7 @@ class Idempotency:
         if claim is Claim.ANSWERED:
             space = open_space()
             first = self._records.answer(space, key_digest, now)
-            if first is None or not self._standing.holds(space, first.about):
+            if first is None or not self._standing.holds(space, first.about, caller.may_see_sensitive()):
                 raise AnswerErased(
                     "the request was done once, and what it stored has been deleted; use a new key to do it again"
                 )

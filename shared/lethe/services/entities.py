@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from lethe.domain import ids
-from lethe.domain.entity import Entity, EntityCategory
-from lethe.domain.idempotency import about_entity
+from lethe.domain.entity import Entity, EntityCategory, guarded
+from lethe.domain.idempotency import about_entity, about_value
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
 from lethe.domain.json_path import JsonPath
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Origin
-from lethe.errors import NotFound
+from lethe.errors import Forbidden, NotFound
 from lethe.ports import Clock, Entities, IdempotencyRecords, Ids
 
 
@@ -69,9 +69,18 @@ class EntityDesk:
         self._clock = clock
         self._ids = new_ids
 
-    def put(self, space: Space, actor: str, fact: Fact, version: int | None) -> Entity:
-        """Set the value; with ``version`` only if that is the current one. Raises VersionConflict."""
+    def put(self, space: Space, actor: str, fact: Fact, version: int | None, sees_sensitive: bool) -> Entity:
+        """Set the value; with ``version`` only if that is the current one. Raises VersionConflict.
+
+        Marking it as sensitive takes stored answers along that show what stood there before. The mark comes off only
+        for those who ``sees_sensitive``: Forbidden for others.
+        """
         now = self._clock.now()
+        unmarks = fact.sensitive is False and sees_sensitive
+        if fact.sensitive is False and not sees_sensitive:
+            standing = self._entities.get(space, fact.key, fact.session_id, now)
+            if standing is not None and standing.sensitive:
+                raise Forbidden("sensitive: only a key with the permission govern may set it to false")
         entity = Entity(
             id=self._ids.new(ids.ENTITY),
             key=fact.key,
@@ -88,7 +97,11 @@ class EntityDesk:
             sensitive=bool(fact.sensitive),
             expires_at=fact.expires_at,
         )
-        return self._entities.put(space, entity, version, keep_sensitive=fact.sensitive is None)
+        # Kept also where a mark came between the look above and the write.
+        stored = self._entities.put(space, entity, version, keep_sensitive=not unmarks)
+        if fact.sensitive:
+            self._answers.forget(space, {about_value(fact.key, fact.session_id)})
+        return stored
 
     def get(self, space: Space, key: str, session_id: str | None) -> Entity:
         """The current value. Raises NotFound."""
@@ -102,11 +115,11 @@ class EntityDesk:
         return tuple(entity for entity in self._entities.list(space, self._clock.now()) if query.accepts(entity))
 
     def history(self, space: Space, key: str, session_id: str | None) -> tuple[Entity, ...]:
-        """All versions, oldest first. Raises NotFound."""
+        """All versions, oldest first, each as sensitive as any after it. Raises NotFound."""
         versions = self._entities.history(space, key, session_id, self._clock.now())
         if not versions:
             raise NotFound
-        return versions
+        return guarded(versions)
 
     def delete(self, space: Space, key: str, session_id: str | None) -> None:
         """Delete value, history and stored answers that show them; deleting what is gone already is no error."""

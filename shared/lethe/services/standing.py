@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from lethe.domain import ids
-from lethe.domain.idempotency import about_entity, session_named
+from lethe.domain.idempotency import about_entity, about_value, is_value, session_named
 from lethe.domain.identity import Space
 from lethe.ports import Clock, Entities, Memories, Sessions
 
@@ -14,7 +14,8 @@ class Standing:
     """Reads the truth when a stored answer is asked for again.
 
     Deleting takes the answers along (``IdempotencyRecords.forget``), but a request that was under way may store its
-    answer just after; and what expires is deleted by nobody. So a repetition looks again.
+    answer just after; and what expires is deleted by nobody. So a repetition looks again, also whether a value was
+    marked as sensitive since.
     """
 
     def __init__(self, memories: Memories, sessions: Sessions, entities: Entities, clock: Clock) -> None:
@@ -23,8 +24,10 @@ class Standing:
         self._entities = entities
         self._clock = clock
 
-    def holds(self, space: Space, about: Set[str]) -> bool:
-        """Whether every memory, session and entity named in ``about`` can still be read."""
+    def holds(self, space: Space, about: Set[str], reveal: bool) -> bool:
+        """Whether every memory, session and entity named in ``about`` can still be read; without ``reveal`` also
+        whether the values named in it are still such as anybody may see.
+        """
         memories = [name for name in about if name.startswith(ids.MEMORY)]
         if memories and len(self._memories.get_many(space, memories)) < len(memories):
             return False
@@ -32,7 +35,10 @@ class Standing:
         sessions = [session for name in about if (session := session_named(name)) is not None]
         if any(self._sessions.get(space, session, now) is None for session in sessions):
             return False
-        entities = about - set(memories) - {name for name in about if session_named(name) is not None}
+        values = {name for name in about if is_value(name)}
+        entities = about - set(memories) - values - {name for name in about if session_named(name) is not None}
         if not entities:
             return True
-        return entities <= {about_entity(entity.key) for entity in self._entities.list(space, now)}
+        stored = self._entities.list(space, now)
+        hidden = {about_value(entity.key, entity.session_id) for entity in stored if entity.sensitive and not reveal}
+        return values.isdisjoint(hidden) and entities <= {about_entity(entity.key) for entity in stored}

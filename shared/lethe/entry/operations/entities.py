@@ -44,7 +44,8 @@ class EntityWrites:
             raise InvalidInput.of("expires_at", "must be in the future")
         version = version_seen(body.version, call.if_match)
         space = self._spaces.for_writing(call.caller, call.user_id)
-        entity = self._desk.put(space, call.caller.actor, body.fact(call.path["key"]), version)
+        sees = call.caller.may_see_sensitive()
+        entity = self._desk.put(space, call.caller.actor, body.fact(call.path["key"]), version, sees)
         out = EntityOut.of(entity, call.user_id, reveal=True)
         return Answer(201 if entity.version == 1 else 200, out)
 
