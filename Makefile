@@ -41,7 +41,7 @@ bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, a
 
 lock: $(VENV)/.development ## resolve requirements/*.in again, with hashes
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
-	for name in laptop development; do \
+	for name in laptop opensearch development; do \
 		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 			--no-emit-index-url --no-emit-find-links requirements/$$name.in -o requirements/$$name.txt; done
 

@@ -17,6 +17,9 @@ SAM_ENVIRONMENT := SAM_CLI_TELEMETRY=0 AWS_EC2_METADATA_DISABLED=true AWS_DEFAUL
 LOCK_BUT_UNSAFE := pip-compile --quiet --generate-hashes --strip-extras --no-header --no-annotate --no-emit-options
 LOCK := $(LOCK_BUT_UNSAFE) --allow-unsafe
 
+# What the client of the search index shares with the dependencies layer.
+IN_DEPENDENCIES := botocore numpy jmespath urllib3 python-dateutil six
+
 .PHONY: sam sam-validate sam-build layer-lock sam-lock
 
 sam: $(SAM_VENV)/.installed
@@ -42,6 +45,7 @@ sam-build: sam
 layer-lock:
 	cd layers/dependencies && $(LOCK) --output-file requirements.txt requirements.in
 	cd layers/dependencies && $(LOCK_BUT_UNSAFE) --unsafe-package numpy --output-file local-model.txt local-model.in
+	cd layers/dependencies && $(LOCK_BUT_UNSAFE) $(addprefix --unsafe-package ,$(IN_DEPENDENCIES)) --output-file search.txt search.in
 
 sam-lock:
 	$(LOCK) --output-file make/sam-requirements.txt make/sam-requirements.in
