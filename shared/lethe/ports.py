@@ -210,6 +210,10 @@ class Memories(Protocol):
         """Newest versions by id; what is missing is left out; consistent."""
         ...
 
+    def holders(self, space: Space, content_hashes: Sequence[str]) -> dict[str, str]:
+        """Ids of the memories that hold these content hashes, by hash; free ones are left out. Consistent."""
+        ...
+
     def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
         """Newest versions, newest id first, without their embeddings."""
         ...

@@ -127,6 +127,21 @@ def test_duplicates_among_new_ones(stores: Stores) -> None:
     assert stores.revision(space) == 2
 
 
+def test_holders_are_the_newest_versions_that_say_it(stores: Stores) -> None:
+    space = stores.new_space()
+    one, two = memory("one"), memory("two")
+    stores.memories.add(space, [one, two])
+    asked = [one.content_hash, memory("three").content_hash, two.content_hash, one.content_hash]
+    assert stores.memories.holders(space, asked) == {one.content_hash: one.id, two.content_hash: two.id}
+    assert stores.memories.holders(space, []) == {}
+    assert stores.memories.holders(stores.new_space(), asked) == {}
+
+    third = stores.memories.update(space, one, changed(one, "three"))
+    assert stores.memories.holders(space, asked) == {third.content_hash: one.id, two.content_hash: two.id}
+    stores.memories.delete(space, [one.id, two.id])
+    assert stores.memories.holders(space, asked) == {}
+
+
 def test_a_thousand_at_once_with_duplicates_inside(big_stores: Stores) -> None:
     space = big_stores.new_space()
     known = [memory(f"text {n}") for n in range(0, 900, 100)]

@@ -56,6 +56,10 @@ class FakeMemories:
         stored = self._of(space)
         return {memory_id: stored[memory_id][-1] for memory_id in memory_ids if memory_id in stored}
 
+    def holders(self, space: Space, content_hashes: Sequence[str]) -> dict[str, str]:
+        held = {content_hash: self._holder(space, content_hash) for content_hash in content_hashes}
+        return {content_hash: memory_id for content_hash, memory_id in held.items() if memory_id is not None}
+
     def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
         newest_first = [m for m in reversed(self.all(space)) if start is None or m.id < start]
         items = tuple(replace(memory, embedding=None) for memory in newest_first[:limit])

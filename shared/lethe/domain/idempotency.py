@@ -26,6 +26,8 @@ class StoredAnswer:
     status: int
     body: str
     about: frozenset[str] = frozenset()
+    whole: bool = True
+    """One that is not whole is never kept: the request is to be sent again."""
 
 
 def about_session(session_id: str) -> str:

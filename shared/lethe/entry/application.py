@@ -70,7 +70,7 @@ class Application:
         request_id = context.aws_request_id
         route_key = event.get("routeKey", "$default")
         try:
-            response = self._respond(event, route_key)
+            response = self._respond(event, route_key, context)
         except LetheError as error:
             if not 400 <= error.status < 500:
                 self._observer.failed(route_key, request_id, error)
@@ -82,7 +82,7 @@ class Application:
         self._observer.served(route_key, request_id, response["statusCode"], perf_counter() - started)
         return response
 
-    def _respond(self, event: Event, route_key: str) -> HttpResponse:
+    def _respond(self, event: Event, route_key: str, context: LambdaContext) -> HttpResponse:
         route = _ROUTES.get(route_key)
         if route is None or route.operation not in self._operations:
             raise _unknown(event)
@@ -104,6 +104,7 @@ class Application:
             _validated_query(route.query, event),
             _validated_body(route.body, raw),
             _if_match(headers) if route.versioned else None,
+            lambda: context.get_remaining_time_in_millis() / 1_000,
         )
         key = headers.get("idempotency-key")
         if key is None or route.method not in ("POST", "PUT", "PATCH"):
@@ -219,7 +220,7 @@ def _if_match(headers: Mapping[str, str]) -> int | None:
 
 def _stored(answer: Answer, call: Call) -> StoredAnswer:
     about = spoken_of(answer.body, getattr(call.body, "session_id", None))
-    return StoredAnswer(answer.status, without_user(_body_text(answer), call.user_id), about)
+    return StoredAnswer(answer.status, without_user(_body_text(answer), call.user_id), about, answer.whole)
 
 
 def _body_text(answer: Answer) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
+from math import inf
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -23,6 +24,8 @@ class Call:
     query: BaseModel | None
     body: BaseModel | None
     if_match: int | None = None
+    time_left: Callable[[], float] = lambda: inf
+    """Seconds that the function may still run."""
 
     def body_as(self, model: type[Model]) -> Model:
         """The body, as the model that the route names."""
@@ -50,3 +53,5 @@ class Answer:
     status: int
     body: BaseModel | str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    whole: bool = True
+    """Whether all that was asked for is done. If not, a repetition with the same idempotency key runs again."""

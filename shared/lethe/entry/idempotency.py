@@ -42,7 +42,7 @@ class Idempotency:
         """The answer, and whether it is a repetition. ``request`` is all that must be equal in a repetition.
 
         ``open_space`` is asked before a stored answer is given again, so that nobody reads the answer of a subject
-        that was erased since. A request that fails leaves no claim behind.
+        that was erased since. A request that fails, or is answered in part only, leaves no claim behind.
 
         A repetition never runs again, not even when the first answer is gone: what was deleted must not come back
         with a client's retry.
@@ -79,7 +79,10 @@ class Idempotency:
         except BaseException:
             self._records.release(caller.tenant, key_digest, request_digest)
             raise
-        self._records.store(open_space(), caller.tenant, key_digest, answer, self._clock.now())
+        if answer.whole:
+            self._records.store(open_space(), caller.tenant, key_digest, answer, self._clock.now())
+        else:
+            self._records.release(caller.tenant, key_digest, request_digest)
         return answer
 
 

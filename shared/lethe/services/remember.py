@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import field
 from datetime import datetime
@@ -10,19 +10,17 @@ from typing import Final
 
 from lethe.domain import ids
 from lethe.domain.controller import Dropped, Proposal, propose
-from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject
-from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source, content_hash
+from lethe.domain.memory import Memory, MemoryKind, MemoryStatus, Origin, Source, content_hash
 from lethe.domain.notice import notice
-from lethe.domain.relevance.documents import embedding_text
 from lethe.domain.session import Message, Session
 from lethe.domain.text import language
+from lethe.errors import Unavailable
 from lethe.ports import Clock, Embedder, Ids, Memories
+from lethe.services.storing import Kept, OpenSpace, Storing, TimeLeft, unlimited
 
-OpenSpace = Callable[[], Space]
-
-STORED, DUPLICATE, DROPPED = "stored", "duplicate", "dropped"
+STORED, DUPLICATE, DROPPED, REJECTED = "stored", "duplicate", "dropped", "rejected"
 
 
 @immutable
@@ -89,6 +87,14 @@ class Remembered:
     outcomes: tuple[Outcome, ...]
     notice: str
 
+    @property
+    def whole(self) -> bool:
+        """Whether there was time for all of it."""
+        return _NOT_REACHED not in self.outcomes
+
+
+_NOT_REACHED: Final = Outcome(REJECTED, Unavailable.code, "There was no time left for it; send it again.")
+
 
 _DROPPED_DETAIL = {
     "question": "A question says nothing about the user.",
@@ -105,15 +111,18 @@ class Remember:
     """
 
     def __init__(self, memories: Memories, embedder: Embedder, clock: Clock, new_ids: Ids, executor: Executor) -> None:
-        self._memories = memories
-        self._embedder = embedder
+        self._storing = Storing(memories, embedder, executor)
         self._clock = clock
         self._ids = new_ids
-        self._executor = executor
 
-    def statements(self, open_space: OpenSpace, actor: str, statements: Sequence[Statement]) -> Remembered:
-        """Store each statement as it is; one outcome each, in order."""
-        outcomes = self._store(open_space, actor, statements)
+    def statements(
+        self, open_space: OpenSpace, actor: str, statements: Sequence[Statement], time_left: TimeLeft = unlimited
+    ) -> Remembered:
+        """Store each statement as it is; one outcome each, in order. What ``time_left`` does not allow is rejected.
+
+        Raises Unavailable or Throttled when not even the first of them could be stored.
+        """
+        outcomes = self._store(open_space, actor, statements, None, time_left)
         return Remembered(outcomes, _notice(outcomes))
 
     def messages(
@@ -125,6 +134,7 @@ class Remember:
         session_id: str | None,
         defaults: StatementDefaults = NO_DEFAULTS,
         within: Session | None = None,
+        time_left: TimeLeft = unlimited,
     ) -> Remembered:
         """Let the controller take statements from messages; one outcome for each user message or part of one.
 
@@ -134,39 +144,27 @@ class Remember:
         """
         fates = propose(messages, before)
         statements = [_statement(fate, session_id, defaults) for fate in fates if isinstance(fate, Proposal)]
-        stored = iter(self._store(open_space, actor, statements, within))
+        stored = iter(self._store(open_space, actor, statements, within, time_left))
         outcomes = tuple(_dropped(fate) if isinstance(fate, Dropped) else next(stored) for fate in fates)
         return Remembered(outcomes, _notice(outcomes) if outcomes else notice((), _language_of(messages)))
 
     def _store(
-        self, open_space: OpenSpace, actor: str, statements: Sequence[Statement], within: Session | None = None
+        self,
+        open_space: OpenSpace,
+        actor: str,
+        statements: Sequence[Statement],
+        within: Session | None,
+        time_left: TimeLeft,
     ) -> tuple[Outcome, ...]:
         if not statements:
             open_space()  # whoever may not write hears of it, even with nothing to write
             return ()
         now = self._clock.now()
-        texts = [embedding_text(s.speaker or "", s.occurred_at or now, s.text, s.context or "") for s in statements]
-        embedding = self._executor.submit(self._embedder.embed, texts, "memory")
-        space = open_space()
-        vectors = embedding.result()
-        label = self._embedder.model.label
-        new = [
-            self._memory(statement, actor, now, Embedding(label, vector))
-            for statement, vector in zip(statements, vectors, strict=True)
-        ]
-        results = self._memories.add(space, new, within)
-        known = dict.fromkeys(result.duplicate_of for result in results if result.duplicate_of is not None)
-        first = self._memories.get_many(space, list(known)) if known else {}
-        return tuple(
-            Outcome(STORED, statement.reason, "Stored as it was said.", result.memory)
-            if result.duplicate_of is None
-            else Outcome(
-                DUPLICATE, "same_statement", "The same statement is already stored.", first.get(result.duplicate_of)
-            )
-            for statement, result in zip(statements, results, strict=True)
-        )
+        new = [self._memory(statement, actor, now) for statement in statements]
+        kept = self._storing.store(open_space, new, within, time_left)
+        return tuple(_outcome(statement, result) for statement, result in zip(statements, kept, strict=True))
 
-    def _memory(self, statement: Statement, actor: str, now: datetime, embedding: Embedding) -> Memory:
+    def _memory(self, statement: Statement, actor: str, now: datetime) -> Memory:
         occurred_at = statement.occurred_at or now
         return Memory(
             id=self._ids.new(ids.MEMORY),
@@ -185,7 +183,6 @@ class Remember:
             speaker=statement.speaker,
             context=statement.context,
             metadata=statement.metadata,
-            embedding=embedding,
         )
 
 
@@ -206,6 +203,14 @@ def _statement(fate: Proposal, session_id: str | None, defaults: StatementDefaul
         valid_until=defaults.valid_until,
         reason=fate.reason,
     )
+
+
+def _outcome(statement: Statement, kept: Kept | None) -> Outcome:
+    if kept is None:
+        return _NOT_REACHED
+    if kept.new:
+        return Outcome(STORED, statement.reason, "Stored as it was said.", kept.memory)
+    return Outcome(DUPLICATE, "same_statement", "The same statement is already stored.", kept.memory)
 
 
 def _dropped(fate: Dropped) -> Outcome:

@@ -17,6 +17,7 @@ from lethe.domain.session_due import summary_due
 from lethe.errors import NotFound
 from lethe.ports import Clock, Entities, IdempotencyRecords, Ids, Memories, NewMessage, Page, Sessions
 from lethe.services.remember import Remember, Remembered
+from lethe.services.storing import TimeLeft, unlimited
 
 
 @immutable
@@ -76,9 +77,18 @@ class SessionDesk:
         self._executor = executor
 
     def append(
-        self, space: Space, actor: str, session_id: str, said: Sequence[Said], remember: bool, ttl_seconds: int | None
+        self,
+        space: Space,
+        actor: str,
+        session_id: str,
+        said: Sequence[Said],
+        remember: bool,
+        ttl_seconds: int | None,
+        time_left: TimeLeft = unlimited,
     ) -> Appended:
-        """Store messages in order and, with ``remember``, what the user states in those that are new."""
+        """Store messages in order and, with ``remember``, what the user states in those that are new, as far as
+        ``time_left`` allows.
+        """
         now = self._clock.now()
         before = self._executor.submit(self._sessions.newest, space, session_id, now, 1) if remember else None
         new = [NewMessage(self._message(session_id, message, now), message.client_id) for message in said]
@@ -90,7 +100,13 @@ class SessionDesk:
             fresh = [message for message, known in result.messages if not known]
             earlier = [message for message in before.result() if fresh and message.sequence < fresh[0].sequence]
             remembered = self._remember.messages(
-                lambda: space, actor, fresh, earlier[-1] if earlier else None, session_id, within=result.session
+                lambda: space,
+                actor,
+                fresh,
+                earlier[-1] if earlier else None,
+                session_id,
+                within=result.session,
+                time_left=time_left,
             )
         return Appended(result.messages, result.session, self.due(result.session), remembered)
 

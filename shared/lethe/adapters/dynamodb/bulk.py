@@ -86,10 +86,16 @@ def _write(database: Database, space: Space, memories: list[Memory], within: Ses
 
 def _known(database: Database, space: Space, memories: Sequence[Memory]) -> Outcome:
     """What is stored of ``memories``, be it by an earlier attempt of our own."""
-    partition = keys.space_partition(space)
-    taken = database.get_many(database.models.content, [(partition, keys.content(m.content_hash)) for m in memories])
-    holders = {keys.split(item["sk"]["S"])[1]: str(item["memory_id"]["S"]) for item in taken}
+    holders = known_holders(database, space, [memory.content_hash for memory in memories])
     return Outcome(holders, sum(holders.get(memory.content_hash) == memory.id for memory in memories), False)
+
+
+def known_holders(database: Database, space: Space, content_hashes: Sequence[str]) -> dict[str, str]:
+    """Content hash to the memory that holds it, of those that are taken; batches of 100, at once."""
+    partition = keys.space_partition(space)
+    asked = [(partition, keys.content(content_hash)) for content_hash in dict.fromkeys(content_hashes)]
+    taken = database.get_many(database.models.content, asked)
+    return {keys.split(item["sk"]["S"])[1]: str(item["memory_id"]["S"]) for item in taken}
 
 
 def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:

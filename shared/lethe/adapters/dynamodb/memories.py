@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 
-from lethe.adapters.dynamodb.bulk import add_all
+from lethe.adapters.dynamodb.bulk import add_all, known_holders
 from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.deletion import delete_memories
 from lethe.adapters.dynamodb.failures import ConditionFailed, WriteConflict, with_retries
@@ -77,6 +77,10 @@ class DynamoMemories:
         partition = keys.space_partition(space)
         items = self._database.get_many(self._row, [(partition, keys.memory(memory_id)) for memory_id in memory_ids])
         return {memory.id: memory for memory in map(memory_of, items)}
+
+    def holders(self, space: Space, content_hashes: Sequence[str]) -> dict[str, str]:
+        """Batches of 100, at once."""
+        return known_holders(self._database, space, content_hashes)
 
     def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
         """One query; the memories come without their embeddings. ``start`` is the last id of the page before."""

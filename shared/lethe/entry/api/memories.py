@@ -301,7 +301,7 @@ class RememberedOut(Out):
 
 
 class BatchErrorOut(Out):
-    """Why an item was refused."""
+    """Why an item was refused. ``unavailable``: there was no time left for it; send it again."""
 
     code: str
     message: str
@@ -318,7 +318,10 @@ class BatchResultOut(Out):
 
 
 class BatchOut(Out):
-    """A result for each item, in their order, and how many of each event there were."""
+    """A result for each item, in their order, and how many of each event there were. Items that there was no time for
+    are ``rejected`` with the code ``unavailable``; the same request may be sent again for them, also with its
+    ``Idempotency-Key``: what is stored is then a ``duplicate``.
+    """
 
     results: list[BatchResultOut]
     counts: dict[str, int]

@@ -36,7 +36,7 @@ from lethe.errors import Conflict, InvalidInput
 from lethe.ports import Clock, Ids
 from lethe.services.memories import MemoryDesk
 from lethe.services.recall import Question, Recall
-from lethe.services.remember import STORED, Outcome, Remember, Statement
+from lethe.services.remember import REJECTED, STORED, Outcome, Remember, Statement
 from lethe.services.spaces import Spaces
 
 Operations = dict[str, Callable[[Call], Answer]]
@@ -67,8 +67,15 @@ class MemoryWrites:
         open_space = self._spaces.writing(call.caller, call.user_id)
         if body.messages is not None:
             messages = self._messages(body)
-            actor = call.caller.actor
-            remembered = self._remember.messages(open_space, actor, messages, None, body.session_id, body.defaults())
+            remembered = self._remember.messages(
+                open_space,
+                call.caller.actor,
+                messages,
+                None,
+                body.session_id,
+                body.defaults(),
+                time_left=call.time_left,
+            )
         else:
             statement = self._checked(body.statement())
             remembered = self._remember.statements(open_space, call.caller.actor, [statement])
@@ -98,7 +105,7 @@ class MemoryWrites:
         ]
 
     def batch(self, call: Call) -> Answer:
-        """Remember many statements; each refused one says why."""
+        """Remember many statements; each refused one says why, those that there was no time for too."""
         body = call.body_as(AddBatch)
         open_space = self._spaces.writing(call.caller, call.user_id)
         results: dict[int, BatchResultOut] = {}
@@ -110,11 +117,13 @@ class MemoryWrites:
                 results[index] = _refused(index, invalid_input(error))
             except InvalidInput as error:
                 results[index] = _refused(index, error)
-        remembered = self._remember.statements(open_space, call.caller.actor, list(statements.values()))
+        said = list(statements.values())
+        remembered = self._remember.statements(open_space, call.caller.actor, said, call.time_left)
         for index, outcome in zip(statements, remembered.outcomes, strict=True):
-            results[index] = _accepted(index, outcome)
+            results[index] = _judged(index, outcome)
         ordered = [results[index] for index in range(len(body.items))]
-        return Answer(200, BatchOut(results=ordered, counts=dict(Counter(result.event for result in ordered))))
+        out = BatchOut(results=ordered, counts=dict(Counter(result.event for result in ordered)))
+        return Answer(200, out, whole=remembered.whole)
 
     def change(self, call: Call) -> Answer:
         """Correct, pin, freeze or end a memory."""
@@ -231,7 +240,8 @@ def _refused(index: int, error: InvalidInput) -> BatchResultOut:
     )
 
 
-def _accepted(index: int, outcome: Outcome) -> BatchResultOut:
-    return BatchResultOut.model_validate(
-        {"index": index, "event": outcome.event, "id": outcome.memory.id if outcome.memory else None, "error": None}
-    )
+def _judged(index: int, outcome: Outcome) -> BatchResultOut:
+    rejected = outcome.event == REJECTED
+    error = BatchErrorOut(code=outcome.reason, message=outcome.detail, field=None) if rejected else None
+    memory_id = outcome.memory.id if outcome.memory else None
+    return BatchResultOut.model_validate({"index": index, "event": outcome.event, "id": memory_id, "error": error})

@@ -49,7 +49,9 @@ class SessionWrites:
         session_id = call.path["session_id"]
         space = self._spaces.for_writing(call.caller, call.user_id)
         said = [message.said() for message in body.messages]
-        done = self._desk.append(space, call.caller.actor, session_id, said, body.remember, body.ttl_seconds)
+        done = self._desk.append(
+            space, call.caller.actor, session_id, said, body.remember, body.ttl_seconds, call.time_left
+        )
         remembered = done.remembered
         out = AppendOut(
             session_id=session_id,
