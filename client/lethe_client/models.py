@@ -48,6 +48,9 @@ class Source:
 class Memory:
     """One long-term memory.
 
+    A key without the permission `read` is told id, status, version and what it sent itself of a memory that another
+    wrote: texts are "" then, and times None.
+
     `confidence` and `score` are 0 to 1; `score` is there in answers of a search or recall only.
     `occurred_at` is when it was said, `valid_from` to `valid_until` when it holds. `user_id` is echoed as it was
     sent: None when it was left out.
@@ -64,8 +67,8 @@ class Memory:
     occurred_at: datetime | None
     valid_from: datetime | None
     valid_until: datetime | None
-    created_at: datetime
-    updated_at: datetime
+    created_at: datetime | None
+    updated_at: datetime | None
     language: str | None
     metadata: JsonObject
     source: Source
@@ -83,17 +86,17 @@ class Memory:
         return cls(
             id=fields.text("id"),
             user_id=fields.optional_text("user_id"),
-            text=fields.text("text"),
-            kind=fields.text("kind"),
+            text=fields.text("text", ""),
+            kind=fields.text("kind", ""),
             status=fields.text("status"),
-            confidence=fields.number("confidence"),
+            confidence=fields.number("confidence", 0.0),
             version=fields.integer("version"),
             speaker=fields.optional_text("speaker"),
             occurred_at=fields.optional_time("occurred_at"),
             valid_from=fields.optional_time("valid_from"),
             valid_until=fields.optional_time("valid_until"),
-            created_at=fields.time("created_at"),
-            updated_at=fields.time("updated_at"),
+            created_at=fields.optional_time("created_at"),
+            updated_at=fields.optional_time("updated_at"),
             language=fields.optional_text("language"),
             metadata=fields.object("metadata"),
             source=Source.parse(fields.object("source")),

@@ -137,3 +137,14 @@ def test_the_command_makes_keys_that_work_and_takes_them_back(api_stack: ApiStac
     lethe("keys", "revoke", key["id"])
     with pytest.raises(UnauthenticatedError):
         client.memories.search("茶", user_id="晓岚")
+
+
+def test_a_key_that_may_not_read_gets_what_it_may_know(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    tenant.admin.remember("I keep bees", "alice")
+    client = Lethe(api_stack.local.url, tenant.key("write")[1])
+
+    (result,) = client.memories.add("I keep bees", user_id="alice").results
+
+    assert result.event == "duplicate"
+    assert result.memory is not None
+    assert (result.memory.text, result.memory.version, result.memory.created_at) == ("", 1, None)

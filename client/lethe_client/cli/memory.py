@@ -131,7 +131,7 @@ def _memories(options: argparse.Namespace, around: Surroundings, output: Output)
 
 def _row(memory: Memory, first: str) -> tuple[str, str, str]:
     said = memory.occurred_at or memory.created_at
-    return first, f"{said:%Y-%m-%d}", shorten(memory.text, 64)
+    return first, f"{said:%Y-%m-%d}" if said else "", shorten(memory.text, 64)
 
 
 def _explained(candidate: ExplainedCandidate) -> tuple[str, ...]:

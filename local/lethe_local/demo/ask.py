@@ -79,4 +79,5 @@ def _stands_in(memory: Memory, context: str) -> bool:
 def _described(memory: Memory) -> str:
     said = memory.occurred_at or memory.created_at
     score = "" if memory.score is None else f"{memory.score:.2f}  "
-    return f"{score}{said:%Y-%m-%d}  {memory.text}"
+    date = f"{said:%Y-%m-%d}" if said else "-"
+    return f"{score}{date}  {memory.text}"

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from lethe.domain.idempotency import about_entity, about_session, about_value
 from lethe.entry.api.entities import EntityOut
+from lethe.entry.api.known import KnownMemoryOut
 from lethe.entry.api.memories import BatchOut, FoundOut, MemoryOut, OutcomeOut, RememberedOut
 from lethe.entry.api.recall import RecalledOut
 from lethe.entry.api.sessions import AppendOut, SessionOut
@@ -25,7 +26,7 @@ def _names(body: BaseModel | str | None, session_id: str | None) -> Iterator[str
         yield from _outcomes(body.results)
     elif isinstance(body, BatchOut):
         yield from (result.id for result in body.results if result.id is not None)
-    elif isinstance(body, MemoryOut):
+    elif isinstance(body, MemoryOut | KnownMemoryOut):
         yield body.id
     elif isinstance(body, EntityOut):
         yield from _entity(body)

@@ -166,7 +166,7 @@ ROUTES: tuple[Route, ...] = (
         "change_memory",
         "Correct, pin, freeze or end a memory",
         _WRITE,
-        {200: memories.MemoryOut},
+        {200: memories.ChangedMemoryOut},
         body=memories.ChangeMemory,
         versioned=True,
     ),

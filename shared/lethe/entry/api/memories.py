@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, Self, TypeVar
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue, RootModel, model_validator
 
 from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus, Origin
 from lethe.entry.api.explain import CandidateOut
+from lethe.entry.api.known import KnownMemoryOut
 from lethe.entry.api.messages import MessageIn
 from lethe.entry.api.types import (
     Body,
@@ -161,8 +162,12 @@ class ChangeMemory(Body):
 
     def change(self) -> Callable[[Memory], Memory]:
         """The change as a function of the memory; only fields that were named are touched."""
-        named = {name: getattr(self, name) for name in self.model_fields_set - {"user_id", "version"}}
-        return lambda memory: replace(memory, **named)
+        named = self.named()
+        return lambda memory: replace(memory, **named)  # type: ignore[arg-type]  # these are fields of Memory
+
+    def named(self) -> dict[str, object]:
+        """The fields to change, as the caller gave them."""
+        return {name: getattr(self, name) for name in self.model_fields_set - {"user_id", "version"}}
 
 
 class UserQuery(Query):
@@ -277,6 +282,10 @@ class MemoryOut(Out):
     derived_from: list[str]
 
 
+class ChangedMemoryOut(RootModel[MemoryOut | KnownMemoryOut]):
+    """The memory after the change; to a key without ``read`` only what it may know of it."""
+
+
 class ScoredMemoryOut(MemoryOut):
     """A memory that was found, with the score that the answer is sorted by."""
 
@@ -289,7 +298,7 @@ class OutcomeOut(Out):
     event: Literal["stored", "pending", "superseded", "duplicate", "dropped", "rejected", "redacted"]
     reason: str
     detail: str
-    memory: MemoryOut | None
+    memory: MemoryOut | KnownMemoryOut | None
     replaces: list[str]
 
 
@@ -381,7 +390,7 @@ def memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) -> 
     }
 
 
-def outcome_out(outcome: Outcome, memory: MemoryOut | None) -> OutcomeOut:
+def outcome_out(outcome: Outcome, memory: MemoryOut | KnownMemoryOut | None) -> OutcomeOut:
     """One outcome as it is answered."""
     return OutcomeOut.model_validate(
         {

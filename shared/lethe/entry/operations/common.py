@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
+from lethe.domain.identity import Permission
 from lethe.domain.memory import Memory, MemoryStatus
 from lethe.domain.search import Candidate
+from lethe.entry.api.known import KnownMemoryOut
 from lethe.entry.api.memories import (
     MemoryOut,
     OutcomeOut,
@@ -14,8 +17,9 @@ from lethe.entry.api.memories import (
     memory_fields,
     outcome_out,
 )
+from lethe.entry.call import Call
 from lethe.errors import InvalidInput
-from lethe.services.remember import Remembered
+from lethe.services.remember import DUPLICATE, Outcome, Remembered
 
 
 def memory_out(memory: Memory, user_id: str | None, now: datetime) -> MemoryOut:
@@ -24,23 +28,35 @@ def memory_out(memory: Memory, user_id: str | None, now: datetime) -> MemoryOut:
     return MemoryOut.model_validate(memory_fields(memory, user_id, status))
 
 
+def known_out(memory: Memory, user_id: str | None, now: datetime, said: Mapping[str, object]) -> KnownMemoryOut:
+    """What a key without ``read`` may know of a memory: ``said`` are the fields that its own request has set."""
+    state = {"id": memory.id, "user_id": user_id, "status": memory.status_at(now), "version": memory.version}
+    return KnownMemoryOut.model_validate({**said, **state})
+
+
 def scored_out(candidate: Candidate, user_id: str | None, now: datetime) -> ScoredMemoryOut:
     """A candidate that is answered."""
     fields = memory_fields(candidate.memory, user_id, candidate.memory.status_at(now))
     return ScoredMemoryOut.model_validate(fields | {"score": candidate.score})
 
 
-def outcomes_out(remembered: Remembered, user_id: str | None, now: datetime) -> list[OutcomeOut]:
-    """All outcomes as they are answered."""
-    return [
-        outcome_out(outcome, memory_out(outcome.memory, user_id, now) if outcome.memory else None)
-        for outcome in remembered.outcomes
-    ]
+def outcomes_out(remembered: Remembered, call: Call, now: datetime) -> list[OutcomeOut]:
+    """All outcomes as they are answered. A duplicate's memory may be somebody else's: only who may read sees it."""
+    reads = call.caller.may(Permission.READ)
+
+    def shown(outcome: Outcome) -> MemoryOut | KnownMemoryOut | None:
+        if outcome.memory is None:
+            return None
+        if outcome.event == DUPLICATE and not reads:
+            return known_out(outcome.memory, call.user_id, now, {})
+        return memory_out(outcome.memory, call.user_id, now)
+
+    return [outcome_out(outcome, shown(outcome)) for outcome in remembered.outcomes]
 
 
-def remembered_out(remembered: Remembered, user_id: str | None, now: datetime) -> RememberedOut:
+def remembered_out(remembered: Remembered, call: Call, now: datetime) -> RememberedOut:
     """What became of a request's statements."""
-    return RememberedOut(results=outcomes_out(remembered, user_id, now), notice=remembered.notice)
+    return RememberedOut(results=outcomes_out(remembered, call, now), notice=remembered.notice)
 
 
 def version_seen(body: int | None, header: int | None) -> int | None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from lethe.domain import ids
+from lethe.domain.identity import Permission
 from lethe.domain.memory import Memory
 from lethe.domain.session import Message
 from lethe.entry.api.explain import explained
@@ -29,7 +30,7 @@ from lethe.entry.api.memories import (
 )
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
-from lethe.entry.operations.common import memory_out, remembered_out, scored_out, version_seen
+from lethe.entry.operations.common import known_out, memory_out, remembered_out, scored_out, version_seen
 from lethe.entry.problems import invalid_input
 from lethe.entry.sizes import fitting
 from lethe.errors import Conflict, InvalidInput
@@ -80,7 +81,7 @@ class MemoryWrites:
             statement = self._checked(body.statement())
             remembered = self._remember.statements(open_space, call.caller.actor, [statement])
         stored = any(outcome.event == STORED for outcome in remembered.outcomes)
-        return Answer(201 if stored else 200, remembered_out(remembered, call.user_id, self._clock.now()))
+        return Answer(201 if stored else 200, remembered_out(remembered, call, self._clock.now()))
 
     def _checked(self, statement: Statement) -> Statement:
         """The statement. Raises InvalidInput when it ends before it begins."""
@@ -142,8 +143,10 @@ class MemoryWrites:
                 raise InvalidInput.of("valid_until", "must be later than valid_from")
             return changed
 
-        memory = self._desk.update(space, call.path["id"], version, checked)
-        return Answer(200, memory_out(memory, call.user_id, self._clock.now()))
+        memory, now = self._desk.update(space, call.path["id"], version, checked), self._clock.now()
+        if call.caller.may(Permission.READ):
+            return Answer(200, memory_out(memory, call.user_id, now))
+        return Answer(200, known_out(memory, call.user_id, now, body.named()))
 
     def delete(self, call: Call) -> Answer:
         """Delete a memory; deleting what is not there is the same."""

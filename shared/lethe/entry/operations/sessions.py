@@ -60,7 +60,7 @@ class SessionWrites:
                 for message, known in done.messages
             ],
             session=SessionOut.of(done.session, done.due),
-            results=outcomes_out(remembered, call.user_id, self._clock.now()) if remembered else [],
+            results=outcomes_out(remembered, call, self._clock.now()) if remembered else [],
             notice=remembered.notice if remembered else "",
         )
         return Answer(201, out)
