@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from lethe.domain.access import ApiKey, Tenant
 from lethe.domain.embedding import EmbeddingModel
@@ -114,8 +114,12 @@ class Sessions(Protocol):
         """Sessions by id, at most ``limit``."""
         ...
 
-    def newest(self, space: Space, session_id: str, now: datetime, turns: int) -> tuple[Message, ...]:
-        """The messages of the newest ``turns`` turns, oldest first; reads no more than it needs."""
+    def newest(
+        self, space: Space, session_id: str, now: datetime, turns: int, before: int | None = None
+    ) -> tuple[Message, ...]:
+        """The messages of the newest ``turns`` turns, oldest first; reads no more than it needs. With ``before`` as if
+        the session ended ahead of the message with that sequence.
+        """
         ...
 
     def page(self, space: Space, session_id: str, now: datetime, limit: int, start: str | None) -> Page[Message]:
@@ -291,6 +295,22 @@ class SearchIndex(Protocol):
     @property
     def engine(self) -> Literal["scan", "opensearch"]:
         """The name that health answers with."""
+        ...
+
+
+class DeadLetter(NamedTuple):
+    """A record of the stream that the index will never take: its place, the memory, why. It holds no content."""
+
+    sequence: str
+    memory_id: str
+    reason: Literal["refused", "unreadable"]
+
+
+class DeadLetters(Protocol):
+    """Keeps what could not be indexed until somebody looks; ``lethe index repair`` brings the index in step."""
+
+    def add(self, letters: Sequence[DeadLetter]) -> None:
+        """Keep them. Raises Unavailable: then the batch comes again."""
         ...
 
 

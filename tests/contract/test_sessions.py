@@ -152,6 +152,26 @@ def test_the_newest_turns(stores: Stores, turns: int, expected: int) -> None:
     assert texts(newest) == [*texts(tuple(m.message for m in new)), "more"][len(new) + 1 - expected :]
 
 
+@pytest.mark.parametrize(
+    ("before", "turns", "expected"),
+    [
+        (8, 1, [5, 6, 7]),
+        (7, 1, [5, 6]),
+        (5, 1, [3, 4]),
+        (5, 9, [1, 2, 3, 4]),
+        (2, 1, [1]),
+        (1, 1, []),
+        (99, 1, [5, 6, 7]),
+    ],
+)
+def test_the_newest_turns_ahead_of_a_message(stores: Stores, before: int, turns: int, expected: list[int]) -> None:
+    space = stores.new_space()
+    new = [*turn("1"), *turn("2"), *turn("3"), said("more", Role.TOOL)]
+    stores.sessions.append(space, "s", new, NOON, HOUR)
+    newest = stores.sessions.newest(space, "s", NOON, turns, before)
+    assert [message.sequence for message in newest] == expected
+
+
 def test_a_turn_of_many_messages_comes_whole(stores: Stores) -> None:
     space = stores.new_space()
     steps = [said(str(n), Role.TOOL) for n in range(40)]

@@ -95,8 +95,11 @@ class FakeSessions:
         stored = self._sessions.get((space, session_id))
         return [] if stored is None else [message for message, ttl in stored.messages if ttl > now.timestamp()]
 
-    def newest(self, space: Space, session_id: str, now: datetime, turns: int) -> tuple[Message, ...]:
-        return newest_turns(self._messages(space, session_id, now), turns)
+    def newest(
+        self, space: Space, session_id: str, now: datetime, turns: int, before: int | None = None
+    ) -> tuple[Message, ...]:
+        found = [m for m in self._messages(space, session_id, now) if before is None or m.sequence < before]
+        return newest_turns(found, turns)
 
     def page(self, space: Space, session_id: str, now: datetime, limit: int, start: str | None) -> Page[Message]:
         found = [m for m in self._messages(space, session_id, now) if m.sequence > int(start or 0)]

@@ -137,10 +137,12 @@ class SessionDesk:
         """Sessions by id."""
         return self._sessions.list(space, self._clock.now(), limit, start)
 
-    def window(self, space: Space, session_id: str, turns: int) -> Window:
-        """The newest ``turns`` turns, oldest first, with head and summary, read at once. Raises NotFound."""
+    def window(self, space: Space, session_id: str, turns: int, before: int | None = None) -> Window:
+        """The newest ``turns`` turns (ahead of the sequence ``before``), oldest first, with head and summary, read at
+        once. Raises NotFound.
+        """
         now = self._clock.now()
-        messages = self._executor.submit(self._sessions.newest, space, session_id, now, turns)
+        messages = self._executor.submit(self._sessions.newest, space, session_id, now, turns, before)
         summary = self._executor.submit(self._sessions.summary, space, session_id, now)
         session = self.get(space, session_id)
         return Window(session, messages.result(), summary.result())

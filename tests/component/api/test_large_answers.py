@@ -38,6 +38,29 @@ def test_the_newest_turns_are_cut_before_they_are_too_large(api: Api) -> None:
     assert window["truncated"]
     assert sequences == list(range(sequences[0], 124))
 
+    api.say("s", "one more turn", remember=False)
+    while window["next_cursor"] is not None:
+        older: dict[str, Any] = {"user_id": "ann", "cursor": window["next_cursor"]}
+        api.get("/v1/sessions/s/messages", order="asc", **older).problem(400, "invalid_cursor")
+        window = api.get("/v1/sessions/s/messages", **older).ok()
+        assert window["messages"]
+        assert window["truncated"] is (window["next_cursor"] is not None)
+        sequences = [message["sequence"] for message in window["messages"]] + sequences
+    assert sequences == list(range(1, 124))
+
+
+def test_what_is_left_of_the_newest_turns_ends_with_them(api: Api) -> None:
+    turn = [{"role": "user", "content": "\x01" * 32_768}, {"role": "assistant", "content": "\x01" * 32_768}] * 5
+    for _ in range(3):
+        api.post("/v1/sessions/s/messages", {"user_id": "ann", "remember": False, "messages": turn}).ok(201)
+
+    window = api.get("/v1/sessions/s/messages", user_id="ann", turns=14).ok()
+    sequences = [message["sequence"] for message in window["messages"]]
+    while window["next_cursor"] is not None:
+        window = api.get("/v1/sessions/s/messages", user_id="ann", cursor=window["next_cursor"]).ok()
+        sequences = [message["sequence"] for message in window["messages"]] + sequences
+    assert sequences == list(range(3, 31))
+
 
 def test_a_page_of_entities_ends_before_it_is_too_large(api: Api) -> None:
     for n in range(110):

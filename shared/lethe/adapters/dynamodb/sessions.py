@@ -53,12 +53,15 @@ class DynamoSessions:
         found = tuple(islice(alive, limit + 1))
         return Page(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
-    def newest(self, space: Space, session_id: str, now: datetime, turns: int) -> tuple[Message, ...]:
+    def newest(
+        self, space: Space, session_id: str, now: datetime, turns: int, before: int | None = None
+    ) -> tuple[Message, ...]:
         """A query from the end that stops at the first message of an older turn."""
         found: list[Message] = []
-        if turns < 1:
+        if turns < 1 or (before is not None and before <= 1):
             return ()
-        for message in self._messages(space, session_id, now, newest_first=True, limit=turns * _PER_TURN):
+        limit = turns * _PER_TURN
+        for message in self._messages(space, session_id, now, newest_first=True, limit=limit, before=before):
             if found and message.turn <= found[0].turn - turns:
                 break
             found.append(message)
@@ -71,11 +74,21 @@ class DynamoSessions:
         return Page(found[:limit], str(found[limit - 1].sequence) if len(found) > limit else None)
 
     def _messages(
-        self, space: Space, session_id: str, now: datetime, *, limit: int, newest_first: bool = False, after: int = 0
+        self,
+        space: Space,
+        session_id: str,
+        now: datetime,
+        *,
+        limit: int,
+        newest_first: bool = False,
+        after: int = 0,
+        before: int | None = None,
     ) -> Iterator[Message]:
         key_range = keys.beginning_with(keys.messages(session_id))
         if after:
             key_range = replace(key_range, first=keys.message(session_id, after + 1))
+        if before is not None:
+            key_range = replace(key_range, last=keys.message(session_id, before - 1))
         rows = self._database.rows(
             self._models.message, keys.space_partition(space), key_range, newest_first=newest_first, limit=limit
         )

@@ -49,7 +49,9 @@ class ListSessions(Query):
 
 
 class ReadMessages(Query):
-    """The newest ``turns`` turns, or with ``order=asc`` a page of all messages."""
+    """The newest ``turns`` turns, or with ``order=asc`` a page of at most ``limit`` of all messages. A ``cursor`` goes
+    with the ``order`` of the answer that gave it.
+    """
 
     user_id: UserId | None = None
     turns: int = Field(default=10, ge=1, le=50)
@@ -122,7 +124,8 @@ class AppendOut(Out):
 
 class MessagesOut(Out):
     """Messages of a session, oldest first. ``truncated``: the turns asked for hold more than one answer carries, and
-    the oldest of their messages are left out; ``order=asc`` pages through all.
+    the oldest of their messages are left out; ``next_cursor`` goes on to these, from the newest of them to older ones.
+    With ``order=asc`` it goes on to newer messages.
     """
 
     session: SessionOut

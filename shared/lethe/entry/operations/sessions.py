@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
+from lethe.domain.identity import Caller
 from lethe.domain.session import Session
 from lethe.entry.api.memories import UserQuery
 from lethe.entry.api.messages import MessageOut
@@ -19,7 +21,7 @@ from lethe.entry.api.sessions import (
     SummaryOut,
 )
 from lethe.entry.call import Answer, Call
-from lethe.entry.cursor import Cursors
+from lethe.entry.cursor import Binding, Cursors
 from lethe.entry.operations.common import outcomes_out
 from lethe.entry.sizes import fitting
 from lethe.errors import InvalidInput
@@ -94,9 +96,13 @@ class SessionReads:
         query = call.query_as(ReadMessages)
         session_id = call.path["session_id"]
         space = self._spaces.for_reading(call.caller, call.user_id)
-        if query.order is None and query.cursor is None:
-            return Answer(200, self._newest(self._desk.window(space, session_id, query.turns)))
         binding = {"list": "messages", "subject": space.subject, "session": session_id}
+        if query.order is None:
+            turns, before = query.turns, None
+            if query.cursor is not None:
+                turns, before = map(int, str(self._cursors.read(query.cursor, call.caller, binding | _TURNS)).split())
+            window = self._desk.window(space, session_id, turns, before)
+            return Answer(200, self._newest(window, call.caller, binding | _TURNS))
         start = self._cursors.read(query.cursor, call.caller, binding)
         window, next_key = self._desk.messages(space, session_id, query.limit, start)
         messages = [MessageOut.of(message) for message in window.messages]
@@ -107,10 +113,17 @@ class SessionReads:
         next_cursor = self._cursors.write(next_key, call.caller, binding)
         return Answer(200, self._messages_out(window, messages, False, next_cursor))
 
-    def _newest(self, window: Window) -> MessagesOut:
+    def _newest(self, window: Window, caller: Caller, binding: Binding) -> MessagesOut:
+        """As many of the newest messages as one answer carries; the cursor goes on to those of these turns that are
+        older.
+        """
         messages = [MessageOut.of(message) for message in window.messages]
-        room = fitting(reversed(messages))
-        return self._messages_out(window, messages[len(messages) - room :], room < len(messages), None)
+        left = len(messages) - fitting(reversed(messages))
+        next_key = None
+        if left:
+            next_key = f"{messages[left - 1].turn - messages[0].turn + 1} {messages[left].sequence}"
+        next_cursor = self._cursors.write(next_key, caller, binding)
+        return self._messages_out(window, messages[left:], left > 0, next_cursor)
 
     def _messages_out(
         self, window: Window, messages: list[MessageOut], truncated: bool, next_cursor: str | None
@@ -139,6 +152,10 @@ class SessionReads:
         call.query_as(UserQuery)
         space = self._spaces.for_reading(call.caller, call.user_id)
         return Answer(200, _session_out(self._desk, self._desk.get(space, call.path["session_id"])))
+
+
+_TURNS: Final = {"order": "newest turns"}
+"""What tells a cursor of the newest turns (their number that is left, and the sequence they end before) from others."""
 
 
 def _session_out(desk: SessionDesk, session: Session) -> SessionOut:
