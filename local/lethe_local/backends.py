@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import os
 import platform
 import shutil
-import signal
 import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +18,7 @@ from lethe.domain.json_values import JsonObject
 from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
 from lethe_local.intrinsics import REGION
 from lethe_local.moto_tables import MotoTables, read_items
+from lethe_local.processes import end_leftover
 from lethe_local.state import write_private
 from lethe_local.tables import create_tables
 
@@ -33,7 +30,6 @@ Choice: TypeAlias = Literal["auto", "dynoxide", "moto"]
 
 _VERSION = "1.2.1"
 _INSTALL_SECONDS = 60.0
-_END_SECONDS = 10.0
 _PID_FILE = "dynoxide.pid"
 
 
@@ -105,36 +101,6 @@ def _on_dynoxide(binary: Path, state: Path, wanted: TablesWanted) -> Backend:
         server.stop()
         raise
     return Backend(server.url, f"tables on dynoxide, durable in {database.name}{moved}", server.stop)
-
-
-def end_leftover(pid_file: Path, database: Path) -> None:
-    """End the dynoxide of a stack that was killed: it would go on beside ours, on the same database.
-
-    Nobody else can need it, since the state folder is locked for us. A process that has its number by chance, and
-    another command line, is left alone.
-    """
-    try:
-        pid = int(pid_file.read_text(encoding="ascii"))
-    except (FileNotFoundError, ValueError):
-        return
-    if str(database) in _command_line(pid):
-        with contextlib.suppress(ProcessLookupError):  # it ended by itself in between
-            os.kill(pid, signal.SIGTERM)
-        deadline = time.monotonic() + _END_SECONDS
-        while str(database) in _command_line(pid) and time.monotonic() < deadline:
-            time.sleep(0.02)
-    pid_file.unlink()
-
-
-def _command_line(pid: int) -> str:
-    """The command line of a running process; empty when there is none."""
-    try:
-        if Path("/proc/self").exists():
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    except OSError:
-        return ""  # no such process
 
 
 def _on_moto(state: Path, wanted: TablesWanted) -> Backend:

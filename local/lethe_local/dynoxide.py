@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,9 +12,10 @@ from typing import IO
 from urllib.error import URLError
 from urllib.request import urlopen
 
+from lethe_local.processes import free_port, stop_process
+
 HOW_TO_GET = "npm install @dynoxide/linux-x64 (or -arm64, or the package of your system), or set LETHE_DYNOXIDE"
 _START_SECONDS = 15.0
-_STOP_SECONDS = 10.0
 
 
 def find_binary(root: Path) -> Path | None:
@@ -53,7 +52,7 @@ class Dynoxide:
         attempts = 1 if port else 5
         for attempt in range(attempts):
             try:
-                return cls._start_once(binary, port or _free_port(), db_path)
+                return cls._start_once(binary, port or free_port(), db_path)
             except RuntimeError:
                 # Somebody may have taken the free port between our look and its bind.
                 if attempt == attempts - 1:
@@ -92,21 +91,7 @@ class Dynoxide:
 
     def stop(self) -> None:
         """End the process; its database file is complete afterwards. Again is no error."""
-        if self._process.poll() is not None:
-            return
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        stop_process(self._process)
 
 
 def _answers(url: str) -> bool:
