@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
-from lethe.entry.events import Event, LambdaContext
+from lethe.entry.events import LambdaContext
 from lethe.entry.left_out import leave_out
 
+Event = TypeVar("Event")
 Response = TypeVar("Response")
 
 _ON_LAMBDA: Final = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
@@ -23,7 +24,7 @@ if _ON_LAMBDA:
     leave_out()
 
 
-class LambdaHandler(Generic[Response]):
+class LambdaHandler(Generic[Event, Response]):
     """Callable as Lambda calls a handler. ``build`` makes the application from the environment."""
 
     def __init__(self, build: Callable[[Mapping[str, str]], Callable[[Event, LambdaContext], Response]]) -> None:

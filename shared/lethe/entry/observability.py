@@ -20,6 +20,29 @@ class Observer(Protocol):
         ...
 
 
+class IndexObserver:
+    """Told of every batch of the index's stream."""
+
+    def __init__(self) -> None:
+        self._logger = Logger(service="lethe-index")
+        self._metrics = EphemeralMetrics(namespace="Lethe", service="lethe-index")
+
+    def indexed(self, applied: int, again: int, dead: int, lag_seconds: float) -> None:
+        """A batch was worked on; ``lag_seconds`` is the age of its oldest record."""
+        self._logger.info("indexed", applied=applied, again=again, dead=dead, lag_seconds=round(lag_seconds, 3))
+        self._metrics.add_metric("IndexApplied", MetricUnit.Count, applied)
+        self._metrics.add_metric("IndexAgain", MetricUnit.Count, again)
+        self._metrics.add_metric("IndexDead", MetricUnit.Count, dead)
+        self._metrics.add_metric("IndexLag", MetricUnit.Seconds, lag_seconds)
+        self._metrics.flush_metrics()
+
+    def away(self, error: BaseException) -> None:
+        """The index or the table did not answer; the batch comes again."""
+        self._logger.warning("away", error=type(error).__name__)
+        self._metrics.add_metric("IndexAway", MetricUnit.Count, 1)
+        self._metrics.flush_metrics()
+
+
 class PowertoolsObserver:
     """Structured logs and embedded metrics for CloudWatch. Dimensions are few: one per route, none per tenant."""
 

@@ -18,6 +18,15 @@ def _whole(default: int, least: int, most: int) -> int:
     return field(default=default, metadata={"least": least, "most": most})
 
 
+Flavour = Literal["managed", "serverless", "local"]
+_ALIAS = "lethe-memories"
+
+
+def _flavour() -> Flavour:
+    """What kind of OpenSearch it is; a node of one's own is ``local``."""
+    return field(default="managed", metadata={"choices": ("managed", "serverless", "local")})
+
+
 def _key() -> str | None:
     return field(default=None, repr=False, metadata={"characters": 32})
 
@@ -100,11 +109,32 @@ class WriteSettings(DataSettings):
 class RecallSettings(DataSettings):
     """Of the function ``recall``."""
 
-    search_engine: Literal["scan"] = field(default="scan", metadata={"choices": ("scan",)})
+    search_engine: Literal["scan", "opensearch"] = field(default="scan", metadata={"choices": ("scan", "opensearch")})
+    opensearch_url: str | None = None
+    """The cluster's address with scheme; demanded by the engine ``opensearch``."""
+    opensearch_flavour: Flavour = _flavour()
+    opensearch_alias: str = _ALIAS
     cache_megabytes: int = _whole(128, 1, 4096)
     """How much of the subjects served lately a container keeps decoded."""
     cache_seconds: int = _whole(300, 0, 3600)
     """How long a cached view lives at most, used or not."""
+
+
+@immutable(kw_only=True)
+class IndexSettings(Settings):
+    """Of the function ``index`` and of ``lethe index``. The embedder is named for its model's label and dimensions;
+    nothing is embedded.
+    """
+
+    subjects_table: str
+    memories_table: str
+    embedder: str = "local"
+    embedder_url: str | None = None
+    opensearch_url: str
+    opensearch_flavour: Flavour = _flavour()
+    opensearch_alias: str = _ALIAS
+    dead_letters_url: str | None = None
+    """The queue for what the index never takes; without one it is only counted."""
 
 
 @immutable(kw_only=True)

@@ -12,21 +12,37 @@ from lethe.entry.settings import (
     AccessSettings,
     AuthorizeSettings,
     DataSettings,
+    IndexSettings,
     RecallSettings,
     Settings,
     WriteSettings,
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_secretsmanager.client import SecretsManagerClient
 
     from lethe.adapters.dynamodb.database import Database
+    from lethe.adapters.opensearch.connection import Cluster
+    from lethe.adapters.opensearch.writer import OpenSearchWriter
     from lethe.entry.application import Application
     from lethe.entry.authorizer import Authorizer
     from lethe.entry.cursor import Cursors
     from lethe.entry.idempotency import Idempotency
-    from lethe.ports import AccessStore, Clock, Embedder, Entities, IdempotencyRecords, Memories, Sessions, SubjectHeads
+    from lethe.entry.stream import StreamApplication
+    from lethe.ports import (
+        AccessStore,
+        Clock,
+        Embedder,
+        Entities,
+        IdempotencyRecords,
+        Memories,
+        SearchIndex,
+        Sessions,
+        SubjectHeads,
+    )
     from lethe.services.access import Access
     from lethe.services.entities import EntityDesk
     from lethe.services.memories import MemoryDesk
@@ -36,6 +52,9 @@ if TYPE_CHECKING:
 
 _THREADS = 8
 _MEGABYTE = 1024 * 1024
+_INDEX_READ_SECONDS = 2.5
+"""How long a recall waits for the index before the table answers instead."""
+_INDEX_WRITE_SECONDS = 20.0
 
 
 def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) -> Authorizer:
@@ -68,7 +87,6 @@ def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> A
 def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
     """The function ``recall``."""
     from lethe.adapters.cached_entities import CachedEntities
-    from lethe.adapters.scan_index import ScanIndex
     from lethe.domain.policy import DEFAULT_POLICY
     from lethe.entry.application import Application
     from lethe.entry.observability import PowertoolsObserver
@@ -81,7 +99,7 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
 
     settings = RecallSettings.from_environment(environment)
     parts = _Parts(settings, clock)
-    index = ScanIndex(parts.memories, settings.cache_megabytes * _MEGABYTE, settings.cache_seconds)
+    index = _search_index(settings, parts.memories, parts.threads)
     entities = CachedEntities(parts.entities, settings.cache_seconds)
     recall = Recall(
         parts.spaces, index, parts.sessions, entities, parts.embedder, DEFAULT_POLICY, parts.clock, parts.threads
@@ -95,6 +113,68 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
         **ServiceReads(parts.heads, index, parts.embedder).operations(),
     }
     return Application(operations, parts.spaces.for_reading, parts.idempotency, PowertoolsObserver("recall"))
+
+
+def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> StreamApplication:
+    """The function ``index``."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from lethe.adapters.dead_letters import NoDeadLetters, QueueDeadLetters
+    from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
+    from lethe.adapters.dynamodb.memories import DynamoMemories
+    from lethe.adapters.system import SystemClock
+    from lethe.entry.observability import IndexObserver
+    from lethe.entry.stream import StreamApplication
+    from lethe.services.indexing import Indexer
+
+    settings = IndexSettings.from_environment(environment)
+    clock = clock or SystemClock()
+    database = _database(
+        settings.region,
+        settings.dynamodb_endpoint,
+        subjects=settings.subjects_table,
+        memories=settings.memories_table,
+    )
+    threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
+    writer = _index_writer(settings, clock)
+    indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _INDEX_WRITE_SECONDS)
+    url = settings.dead_letters_url
+    letters = QueueDeadLetters(settings.region, url) if url is not None else NoDeadLetters()
+    return StreamApplication(indexer.apply, letters, IndexObserver(), clock)
+
+
+def _index_writer(settings: IndexSettings, clock: Clock) -> OpenSearchWriter:
+    """Writes to the index of the embedder's model."""
+    from lethe.adapters.embedders import make_embedder
+    from lethe.adapters.opensearch.mapping import index_name
+    from lethe.adapters.opensearch.writer import OpenSearchWriter
+
+    model = make_embedder(settings.embedder, region=settings.region, url=settings.embedder_url).model
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    return OpenSearchWriter(cluster, index_name(settings.opensearch_alias, model), model.label, clock)
+
+
+@cache
+def _cluster(region: str, url: str, flavour: str) -> Cluster:
+    """One client a process."""
+    from lethe.adapters.opensearch.connection import Cluster, make_client
+    from lethe.adapters.opensearch.flavours import Flavour
+
+    return Cluster(make_client(url, Flavour(flavour), region), Flavour(flavour))
+
+
+def _search_index(settings: RecallSettings, memories: Memories, threads: Executor) -> SearchIndex:
+    from lethe.adapters.scan_index import ScanIndex
+
+    scan = ScanIndex(memories, settings.cache_megabytes * _MEGABYTE, settings.cache_seconds)
+    if settings.search_engine == "scan":
+        return scan
+    if settings.opensearch_url is None:
+        raise ValueError("set LETHE_OPENSEARCH_URL, or LETHE_SEARCH_ENGINE to scan")
+    from lethe.adapters.opensearch.engine import OpenSearchIndex
+
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _INDEX_READ_SECONDS)
 
 
 def access_service(environment: Mapping[str, str]) -> Access:

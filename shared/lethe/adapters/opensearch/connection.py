@@ -96,18 +96,20 @@ class Cluster:
         self, index: str, searches: Sequence[Mapping[str, JsonValue]], within: float, routing: str
     ) -> list[Json]:
         """The answers of ``searches``, in order; one that failed has an ``error``. One attempt: the caller waits."""
-        header: Json = {"index": index}
-        if self.abilities.routing:
-            header["routing"] = routing
+        header: Json = {"routing": routing} if self.abilities.routing else {}
         lines = [part for search in searches for part in (header, search)]
         answer = self._once(
-            lambda: self._client.msearch(body=ndjson(lines), params={"request_timeout": max(within, _LEAST_SECONDS)})
+            lambda: self._client.msearch(
+                index=index, body=ndjson(lines), params={"request_timeout": max(within, _LEAST_SECONDS)}
+            )
         )
         return cast("list[Json]", answer["responses"])
 
-    def bulk(self, lines: str, within: float) -> list[Json]:
-        """The results of a bulk body, in order."""
-        answer = self._until(within, lambda left: self._client.bulk(body=lines, params={"request_timeout": left}))
+    def bulk(self, index: str, lines: str, within: float) -> list[Json]:
+        """The results of a bulk body, in order. The index stands in the path, where a policy can confine it."""
+        answer = self._until(
+            within, lambda left: self._client.bulk(index=index, body=lines, params={"request_timeout": left})
+        )
         return [next(iter(cast("dict[str, Json]", item).values())) for item in cast("list[Json]", answer["items"])]
 
     def search(self, index: str, body: Mapping[str, JsonValue], within: float) -> Json:

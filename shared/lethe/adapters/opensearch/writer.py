@@ -14,6 +14,7 @@ from typing import Final, cast
 from lethe.adapters.opensearch.connection import Cluster, Json, ndjson
 from lethe.adapters.opensearch.documents import MEMORY, entry, entry_id, mark, mark_id
 from lethe.adapters.opensearch.filters import inside
+from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Change, Indexed, Mark, Outcome, Put, Remove
 from lethe.ports import Clock, Page
@@ -37,7 +38,7 @@ class OpenSearchWriter:
         """One outcome a change, in order. Raises Unavailable or Throttled when the cluster took none of a request."""
         outcomes: list[Outcome] = []
         for lines in _bodies([self._lines(change) for change in changes]):
-            results = self._cluster.bulk(lines.body, within)
+            results = self._cluster.bulk(self._name, lines.body, within)
             outcomes.extend(_outcome(result) for result in results)
         return tuple(self._settled(changes, outcomes, within))
 
@@ -68,7 +69,7 @@ class OpenSearchWriter:
         return Page(tuple(found), _after(found[-1]) if len(found) == limit else None)
 
     def _lines(self, change: Change) -> list[Json]:
-        action: Json = {"_index": self._name}
+        action: Json = {}
         abilities = self._cluster.abilities
         if abilities.routing:
             action["routing"] = change.space.subject
@@ -148,8 +149,8 @@ def _outcome(result: Json) -> Outcome:
 
 
 def _indexed(source: Json) -> Indexed:
-    space = Space(str(source["tenant"]), str(source["subject"]), cast(int, source["epoch"]))
-    return Indexed(space, str(source["memory_id"]), cast(int, source["version"]))
+    partition = keys.join(str(source["tenant"]), str(source["subject"]), str(source["epoch"]))
+    return Indexed(keys.parse_space_partition(partition), str(source["memory_id"]), cast(int, source["version"]))
 
 
 def _after(last: Indexed) -> str:
