@@ -122,7 +122,7 @@ class Erased(LetheError):
 class AnswerErased(Erased):
     """A request was sent again whose first answer has been deleted with what it spoke of."""
 
-    title = "What this request stored was deleted"
+    title = "What the first answer to this request showed is gone"
 
 
 class VersionConflict(LetheError):

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from lethe.domain import ids
 from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Caller, Space
+from lethe.domain.json_values import canonical
 from lethe.entry.about import spoken_of
 from lethe.entry.authorizer import caller_of
 from lethe.entry.call import Answer, Call
@@ -112,7 +113,7 @@ class Application:
         return self._once(key, route, call, raw, operation)
 
     def _once(self, key: str, route: Route, call: Call, raw: bytes, operation: Operation) -> HttpResponse:
-        request = (route.key, *sorted(call.path.values()), str(call.if_match), raw.decode())
+        request = (route.key, *sorted(call.path.values()), str(call.if_match), _same_body(raw))
         stored, replayed = self._idempotency.run(
             key,
             call.caller,
@@ -124,6 +125,14 @@ class Application:
         if replayed:
             response["headers"][REPLAYED_HEADER] = "true"
         return response
+
+
+def _same_body(raw: bytes) -> str:
+    """One text for all ways to write the same JSON."""
+    try:
+        return canonical(from_json(raw or b"{}"))
+    except ValueError:  # a number that is too long to be written again: then it is the same to the letter
+        return raw.decode()
 
 
 _NOBODY: Final = Caller("", "", frozenset(), (), "")

@@ -149,7 +149,8 @@ def _header_parameters(route: Route) -> list[Json]:
                 "name": "Idempotency-Key",
                 "in": "header",
                 "required": False,
-                "description": f"The same key and body within 24 h get the first answer, with {REPLAYED_HEADER}: true.",
+                "description": f"The same key and body (as JSON: whatever the order of its names and its white space) "
+                f"within 24 h get the first answer, with {REPLAYED_HEADER}: true. Errors are not kept.",
                 "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,128}$"},
             }
         )
@@ -206,7 +207,7 @@ _DESCRIPTIONS: Final = {
     403: "The key lacks the permission, or does not cover the user",
     404: "Missing, foreign, expired or erased",
     409: "The first request with this idempotency key still runs, or the state does not allow this",
-    410: "The subject was erased, or what this request stored when it was first sent has been deleted",
+    410: "The subject was erased, or what the first answer to this request showed is deleted or expired",
     412: "The version is no longer current",
     413: "Too large",
     415: "The body is not declared as JSON",

@@ -85,8 +85,15 @@ def problem_text(error: LetheError, request_id: str) -> str:
 def invalid_input(error: ValidationError, root: str = "body") -> InvalidInput:
     """Pydantic's findings as ours, in words that never repeat the input; ``root`` names what the model is about."""
     details = error.errors(include_url=False, include_input=False)
-    found = [FieldError(_path(detail["loc"]) or root, _message(detail)) for detail in details]
+    found = [
+        FieldError(_path(location) or root, _message(detail)) for detail in details for location in _locations(detail)
+    ]
     return InvalidInput(list(dict.fromkeys(found))[:_MOST_ERRORS])
+
+
+def _locations(detail: ErrorDetails) -> list[tuple[int | str, ...]]:
+    """Where it is, or the fields there that it is about (``types.refused``)."""
+    return [(*detail["loc"], name) for name in detail.get("ctx", {}).get("fields", ())] or [detail["loc"]]
 
 
 def _message(detail: ErrorDetails) -> str:

@@ -174,3 +174,54 @@ def test_what_was_deleted_does_not_come_back_with_a_repetition(api: Api, thing: 
     api.post("/v1/recall", found, idempotency_key="recall").problem(410, "erased")
     assert "bees" not in api.post("/v1/recall", found).text
     assert api.post("/v1/memories", keep, idempotency_key="keep").raw == kept.raw
+
+
+def test_the_same_json_is_the_same_body(api: Api) -> None:
+    first = api.post(
+        "/v1/memories", b'{"user_id": "ann", "text": "I keep bees", "confidence": 0.9}', idempotency_key="k"
+    )
+    for same in (
+        b'{"confidence":0.9,"text":"I keep bees","user_id":"ann"}',
+        b'\n{"text": "I \\u006beep bees",\r\n"user_id": "ann", "confidence": 9e-1}\n',
+    ):
+        again = api.post("/v1/memories", same, idempotency_key="k")
+        assert (again.status, again.raw) == (first.status, first.raw)
+        assert again.headers["idempotency-replayed"] == "true"
+    for other in (
+        b'{"user_id": "ann", "text": "I keep  bees", "confidence": 0.9}',
+        b'{"user_id": "ann", "text": "I keep bees", "confidence": 0.9, "metadata": {}}',
+    ):
+        api.post("/v1/memories", other, idempotency_key="k").problem(422, "idempotency_mismatch")
+    assert count(api) == 1
+
+
+def test_numbers_that_cannot_be_written_again_are_compared_as_they_are(api: Api) -> None:
+    for number in (b"1" * 5_000, b"1e999"):
+        body = b'{"user_id": "ann", "items": [{"text": "I keep bees", "confidence": %s}]}' % number
+        first = api.post("/v1/memories/batch", body, idempotency_key=f"k{len(number)}")
+        assert first.status < 500
+        assert api.post("/v1/memories/batch", body, idempotency_key=f"k{len(number)}").raw == first.raw or (
+            first.status >= 400
+        )
+
+
+def test_a_replay_of_what_is_gone_says_that_it_was_shown(api: Api) -> None:
+    memory = api.remember("I keep bees")
+    asked = {"user_id": "ann", "query": "bees", "threshold": 0}
+    api.post("/v1/memories/search", asked, idempotency_key="k").ok()
+    api.delete(f"/v1/memories/{memory['id']}", user_id="ann").ok(204)
+
+    problem = api.post("/v1/memories/search", asked, idempotency_key="k").problem(410, "erased")
+
+    assert "stored" not in problem["title"] + problem["detail"]
+    assert "showed" in problem["detail"]
+
+
+def test_an_error_is_not_kept(api: Api) -> None:
+    memory = api.remember("I keep bees")
+    change = {"user_id": "ann", "version": 2, "pinned": True}
+    path = f"/v1/memories/{memory['id']}"
+    api.patch(path, change, idempotency_key="k").problem(412, "version_conflict")
+    api.patch(path, {"user_id": "ann", "version": 1, "frozen": False}).ok()
+
+    assert api.patch(path, change, idempotency_key="k").ok()["version"] == 3

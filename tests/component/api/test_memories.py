@@ -179,12 +179,11 @@ def test_the_notice_tells_what_was_remembered_in_one_line(api: Api) -> None:
 
 REFUSED = [
     ({}, {"body"}),
-    ({"text": "x", "messages": [{"role": "user", "content": "x"}]}, {"body"}),
+    ({"text": "x", "messages": [{"role": "user", "content": "x"}]}, {"text", "messages"}),
     ({"text": ""}, {"text"}),
     ({"text": "x" * 2_001}, {"text"}),
     ({"text": "漢" * 2_001}, {"text"}),
     ({"text": 7}, {"text"}),
-    ({"text": None}, {"body"}),
     ({"messages": []}, {"messages"}),
     ({"messages": {}}, {"messages"}),
     ({"messages": [{"role": "user", "content": "x"}] * 101}, {"messages"}),
@@ -205,7 +204,9 @@ REFUSED = [
     ({"text": "x", "metadata": []}, {"metadata"}),
     ({"text": "x", "metadata": {"a": "m" * 4_089}}, {"metadata"}),
     ({"text": "x", "origin": "dream"}, {"origin"}),
-    ({"text": "x", "valid_from": "2026-01-02T00:00:00Z", "valid_until": "2026-01-01T00:00:00Z"}, {"body"}),
+    ({"text": "x", "valid_from": "2026-01-02T00:00:00Z", "valid_until": "2026-01-01T00:00:00Z"}, {"valid_until"}),
+    ({"text": None}, {"text"}),
+    ({"messages": None}, {"messages"}),
     ({"text": "x", "valid_until": "2026-01-01T00:00:00Z"}, {"valid_until"}),
     ({"text": "x", "pinned": True}, {"pinned"}),
 ]
@@ -373,7 +374,8 @@ def test_valid_until_null_takes_the_end_away(api: Api) -> None:
     [
         ({"version": 1}, ["body"]),
         ({"pinned": True}, ["version"]),
-        ({"version": 1, "text": None}, ["body"]),
+        ({"version": 1, "text": None}, ["text"]),
+        ({"version": 1, "text": None, "metadata": None, "valid_until": None}, ["metadata", "text"]),
         ({"version": 1, "text": ""}, ["text"]),
         ({"version": 1, "text": "x" * 2_001}, ["text"]),
         ({"version": 1, "pinned": "yes"}, ["pinned"]),
@@ -571,6 +573,11 @@ def test_search_filters(api: Api) -> None:
         ({"threshold": 1.1}, ["threshold"]),
         ({"filters": []}, ["filters"]),
         ({"filters": {"kind": "song"}}, ["filters.kind"]),
+        ({"filters": {"kind": 5}}, ["filters.kind"]),
+        (
+            {"filters": {"status": ["current", "gone"], "origin": [["user"]]}},
+            ["filters.status[1]", "filters.origin[0]"],
+        ),
         ({"filters": {"tenant": "other"}}, ["filters.tenant"]),
         ({"filters": {"user_id": "bob"}}, ["filters.user_id"]),
         ({"filters": {"metadata": 1}}, ["filters.metadata"]),
@@ -582,7 +589,7 @@ def test_search_filters(api: Api) -> None:
 def test_a_refused_search_names_the_field(api: Api, more: dict[str, Any], fields: list[str]) -> None:
     refused = api.post("/v1/memories/search", {"user_id": "ann", "query": "x", **more})
 
-    assert sorted(set(refused.fields())) == fields
+    assert refused.fields() == fields
 
 
 @pytest.mark.parametrize("query", ["q" * 4_096, "漢" * 1_365, "\x00", "\U0001f98a", "?!", "\u202eabc"])

@@ -86,7 +86,7 @@ class ListEntities(Query):
     @model_validator(mode="after")
     def _comparable(self) -> Self:
         if self.equals is not None and self.path is None:
-            raise refused("equals needs path")
+            raise refused("needs a path that it is compared at", "equals")
         self.query(reveal=False)
         return self
 
@@ -108,14 +108,14 @@ def _path(text: str) -> JsonPath:
     try:
         return JsonPath.parse(text)
     except ValueError as error:
-        raise refused(f"path: {error}") from None
+        raise refused(str(error), "path") from None
 
 
 def _json(text: str) -> JsonValue:
     try:
         value: JsonValue = from_json(text, allow_inf_nan=False)
     except ValueError:
-        raise refused('equals must be JSON, such as 42, "blue" or true') from None
+        raise refused('must be JSON, such as 42, "blue" or true', "equals") from None
     return value
 
 

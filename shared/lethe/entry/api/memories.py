@@ -20,6 +20,7 @@ from lethe.entry.api.types import (
     Fraction,
     Limit,
     Metadata,
+    OneOrMore,
     Out,
     Query,
     QueryText,
@@ -54,7 +55,7 @@ class StatementFields(Body):
     def _ends_after_it_begins(self) -> Self:
         begins = self.valid_from or self.occurred_at
         if self.valid_until is not None and begins is not None and self.valid_until <= begins:
-            raise refused("valid_until must be later than valid_from")
+            raise refused("must be later than valid_from", "valid_until")
         return self
 
     def _statement(self, text: str) -> Statement:
@@ -91,8 +92,9 @@ class AddMemories(StatementFields):
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
+        named = [name for name in ("text", "messages") if name in self.model_fields_set]
         if (self.text is None) == (self.messages is None):
-            raise refused("give either text or messages")
+            raise refused("give either text or messages", *named)
         return self
 
     def statement(self) -> Statement:
@@ -156,8 +158,9 @@ class ChangeMemory(Body):
         named = self.model_fields_set - {"user_id", "version"}
         if not named:
             raise refused("name at least one field to change")
-        if any(getattr(self, name) is None for name in named - {"valid_until"}):
-            raise refused("only valid_until may be null")
+        nothing = sorted(name for name in named - {"valid_until"} if getattr(self, name) is None)
+        if nothing:
+            raise refused("must not be null; only valid_until may", *nothing)
         return self
 
     def change(self) -> Callable[[Memory], Memory]:
@@ -207,10 +210,10 @@ class ListMemories(UserQuery):
 class SearchFilters(Body):
     """Which memories may be found; ``kind``, ``status`` and ``origin`` take one value or a list."""
 
-    kind: MemoryKind | list[MemoryKind] | None = None
-    status: MemoryStatus | list[MemoryStatus] | None = None
+    kind: OneOrMore[MemoryKind] | None = None
+    status: OneOrMore[MemoryStatus] | None = None
     session_id: ClientId | None = None
-    origin: Origin | list[Origin] | None = None
+    origin: OneOrMore[Origin] | None = None
     created_after: Time | None = None
     created_before: Time | None = None
     valid_at: Time | None = None

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    PlainSerializer,
+    Tag,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -42,9 +52,17 @@ class Out(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
 
-def refused(message: str) -> PydanticCustomError:
-    """A validation error whose message is ours alone."""
-    return PydanticCustomError("refused", message)
+def refused(message: str, *fields: str) -> PydanticCustomError:
+    """A validation error whose message is ours alone. What judges several fields together names those it is about."""
+    return PydanticCustomError("refused", message, {"fields": fields} if fields else None)
+
+
+Value = TypeVar("Value")
+OneOrMore = Annotated[
+    Annotated[Value, Tag("list[1]")] | Annotated[list[Value], Tag("list[n]")],
+    Discriminator(lambda value: "list[n]" if isinstance(value, list) else "list[1]"),
+]
+"""One value or a list of them; what is refused is refused once. Errors leave the tags out of their paths."""
 
 
 def _time(value: object) -> datetime:

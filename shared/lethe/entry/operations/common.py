@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from lethe.domain.identity import Permission
-from lethe.domain.memory import Memory, MemoryStatus
+from lethe.domain.identity import Caller, Permission
+from lethe.domain.memory import Memory, MemoryStatus, Origin
 from lethe.domain.search import Candidate
 from lethe.entry.api.known import KnownMemoryOut
 from lethe.entry.api.memories import (
@@ -18,7 +18,7 @@ from lethe.entry.api.memories import (
     outcome_out,
 )
 from lethe.entry.call import Call
-from lethe.errors import InvalidInput
+from lethe.errors import Forbidden, InvalidInput
 from lethe.services.remember import DUPLICATE, Outcome, Remembered
 
 
@@ -57,6 +57,12 @@ def outcomes_out(remembered: Remembered, call: Call, now: datetime) -> list[Outc
 def remembered_out(remembered: Remembered, call: Call, now: datetime) -> RememberedOut:
     """What became of a request's statements."""
     return RememberedOut(results=outcomes_out(remembered, call, now), notice=remembered.notice)
+
+
+def require_vouched(caller: Caller, origin: Origin) -> None:
+    """Raises Forbidden when the key says what only an administrator's key may: that an administrator said it."""
+    if origin is Origin.ADMIN and not caller.may(Permission.GOVERN):
+        raise Forbidden("origin: admin is for keys with the permission govern or admin")
 
 
 def version_seen(body: int | None, header: int | None) -> int | None:

@@ -15,7 +15,7 @@ from lethe.entry.api.entities import (
 )
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
-from lethe.entry.operations.common import version_seen
+from lethe.entry.operations.common import require_vouched, version_seen
 from lethe.entry.sizes import fitting
 from lethe.errors import InvalidInput
 from lethe.ports import Clock
@@ -42,6 +42,7 @@ class EntityWrites:
         body = call.body_as(PutEntity)
         if body.expires_at is not None and body.expires_at <= self._clock.now():
             raise InvalidInput.of("expires_at", "must be in the future")
+        require_vouched(call.caller, body.origin)
         version = version_seen(body.version, call.if_match)
         space = self._spaces.for_writing(call.caller, call.user_id)
         sees = call.caller.may_see_sensitive()

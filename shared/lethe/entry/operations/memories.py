@@ -30,10 +30,17 @@ from lethe.entry.api.memories import (
 )
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
-from lethe.entry.operations.common import known_out, memory_out, remembered_out, scored_out, version_seen
+from lethe.entry.operations.common import (
+    known_out,
+    memory_out,
+    remembered_out,
+    require_vouched,
+    scored_out,
+    version_seen,
+)
 from lethe.entry.problems import invalid_input
 from lethe.entry.sizes import fitting
-from lethe.errors import Conflict, InvalidInput
+from lethe.errors import Conflict, Forbidden, InvalidInput
 from lethe.ports import Clock, Ids
 from lethe.services.memories import MemoryDesk
 from lethe.services.recall import Question, Recall
@@ -65,6 +72,7 @@ class MemoryWrites:
     def add(self, call: Call) -> Answer:
         """Remember a statement, or what messages state."""
         body = call.body_as(AddMemories)
+        require_vouched(call.caller, body.origin)
         open_space = self._spaces.writing(call.caller, call.user_id)
         if body.messages is not None:
             messages = self._messages(body)
@@ -113,11 +121,16 @@ class MemoryWrites:
         statements: dict[int, Statement] = {}
         for index, item in enumerate(body.items):
             try:
-                statements[index] = self._checked(BatchItem.model_validate_json(to_json(item)).statement())
+                statement = self._checked(BatchItem.model_validate_json(to_json(item)).statement())
+                require_vouched(call.caller, statement.origin)
             except ValidationError as error:
                 results[index] = _refused(index, invalid_input(error))
             except InvalidInput as error:
                 results[index] = _refused(index, error)
+            except Forbidden as error:
+                results[index] = _rejected(index, error.code, error.detail, "origin")
+            else:
+                statements[index] = statement
         said = list(statements.values())
         remembered = self._remember.statements(open_space, call.caller.actor, said, call.time_left)
         for index, outcome in zip(statements, remembered.outcomes, strict=True):
@@ -235,16 +248,16 @@ class MemoryReads:
 
 def _refused(index: int, error: InvalidInput) -> BatchResultOut:
     first = error.errors[0]
-    return BatchResultOut(
-        index=index,
-        event="rejected",
-        id=None,
-        error=BatchErrorOut(code=error.code, message=first.message, field=first.field),
-    )
+    return _rejected(index, error.code, first.message, first.field)
+
+
+def _rejected(index: int, code: str, message: str, field: str | None) -> BatchResultOut:
+    error = BatchErrorOut(code=code, message=message, field=field)
+    return BatchResultOut(index=index, event="rejected", id=None, error=error)
 
 
 def _judged(index: int, outcome: Outcome) -> BatchResultOut:
-    rejected = outcome.event == REJECTED
-    error = BatchErrorOut(code=outcome.reason, message=outcome.detail, field=None) if rejected else None
+    if outcome.event == REJECTED:
+        return _rejected(index, outcome.reason, outcome.detail, None)
     memory_id = outcome.memory.id if outcome.memory else None
-    return BatchResultOut.model_validate({"index": index, "event": outcome.event, "id": memory_id, "error": error})
+    return BatchResultOut.model_validate({"index": index, "event": outcome.event, "id": memory_id, "error": None})
