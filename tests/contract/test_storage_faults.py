@@ -258,7 +258,23 @@ def test_an_add_that_met_others_goes_on_without_the_head(strict_stores: Stores) 
     stores, client = faulty(strict_stores, {("transact_write_items", n): before(CONFLICT) for n in (1, 2)})
     stores.memories.add(space, [memory()])
     assert stores.revision(space) == 1
+    assert client.calls == {"transact_write_items": 4, "get_item": 1}
+
+
+def test_a_seal_that_meets_others_leaves_the_head_without_a_mark(strict_stores: Stores) -> None:
+    """Which write was the newest is not known then, and no reader may think that it is."""
+    space = strict_stores.new_space()
+    strict_stores.memories.add(space, [memory("one")])
+    stores, client = faulty(strict_stores, {("transact_write_items", n): before(CONFLICT) for n in (1, 3)})
+    stores.memories.add(space, [memory("two")])
+    head = stores.heads.read(space.tenant, space.subject)
+    assert head is not None
+    assert (head.revision, head.written) == (2, None)
     assert client.calls == {"transact_write_items": 3, "update_item": 1, "get_item": 1}
+    stores.memories.add(space, [memory("three")])
+    head = stores.heads.read(space.tenant, space.subject)
+    assert head is not None
+    assert head.written is not None
 
 
 def test_an_add_that_was_throttled_is_finished(strict_stores: Stores) -> None:
@@ -273,7 +289,7 @@ def test_an_add_that_was_throttled_is_finished(strict_stores: Stores) -> None:
 def test_an_add_cut_short_leaves_only_what_the_next_one_completes(strict_stores: Stores) -> None:
     """The items are written and the raise of the revision fails: not acknowledged, and no harm on repetition."""
     space, new = strict_stores.new_space(), [memory(str(n)) for n in range(120)]
-    stores, _ = faulty(strict_stores, {("update_item", 1): before(LOST)})
+    stores, _ = faulty(strict_stores, {("transact_write_items", 4): before(LOST)})
     with pytest.raises(Unavailable):
         stores.memories.add(space, new)
     assert stores.revision(space) == 0
@@ -285,7 +301,7 @@ def test_an_add_cut_short_leaves_only_what_the_next_one_completes(strict_stores:
 
 def test_a_part_of_an_add_cut_short_may_be_repeated_by_itself(strict_stores: Stores) -> None:
     space, new = strict_stores.new_space(), [memory(str(n)) for n in range(120)]
-    stores, _ = faulty(strict_stores, {("update_item", 1): before(LOST)})
+    stores, _ = faulty(strict_stores, {("transact_write_items", 4): before(LOST)})
     with pytest.raises(Unavailable):
         stores.memories.add(space, new)
     (result,) = stores.memories.add(space, new[:1])
