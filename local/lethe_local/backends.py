@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
@@ -20,6 +20,7 @@ from lethe_local.intrinsics import REGION
 from lethe_local.moto_tables import MotoTables, read_items
 from lethe_local.processes import end_leftover
 from lethe_local.state import write_private
+from lethe_local.stream_index import add_stream_index
 from lethe_local.tables import create_tables
 
 if TYPE_CHECKING:
@@ -37,21 +38,36 @@ _PID_FILE = "dynoxide.pid"
 class Backend:
     """Running tables: their endpoint, one line that says what they are, and how to stop them.
 
-    ``containers`` is how many requests a function may serve at once without the tables becoming slow.
+    ``containers`` is how many requests a function may serve at once without the tables becoming slow. ``streams`` are
+    the tables' streams by table name, and ``late_streams`` the names of tables that had items before their stream.
+    ``keeps_streams`` is whether the next run can go on with them.
     """
 
     url: str
     description: str
     stop: Callable[[], None]
     containers: int = 4
+    streams: Mapping[str, str] = field(default_factory=dict)
+    late_streams: frozenset[str] = frozenset()
+    keeps_streams: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class TablesWanted:
-    """The template's tables: their resources and real names, both by logical id."""
+    """The template's tables: their resources and real names, both by logical id, and whose stream somebody reads."""
 
     resources: Mapping[str, JsonObject]
     names: Mapping[str, str]
+    streams: frozenset[str] = frozenset()
+
+    def create(self, client: DynamoDBClient) -> frozenset[str]:
+        """Create what is missing, as ``create_tables`` does."""
+        return create_tables(client, self.resources, self.names, streams=self.streams)
+
+    def stream_arns(self, client: DynamoDBClient) -> dict[str, str]:
+        """The streams that somebody reads, by table name, as this DynamoDB calls them."""
+        tables = [self.names[logical_id] for logical_id in self.streams]
+        return {table: client.describe_table(TableName=table)["Table"]["LatestStreamArn"] for table in tables}
 
 
 def open_backend(wanted: TablesWanted, state: Path, binary: Path | None, endpoint: str | None) -> Backend:
@@ -60,8 +76,10 @@ def open_backend(wanted: TablesWanted, state: Path, binary: Path | None, endpoin
     ``state`` is the folder that the data lives in. Raises what ``create_tables`` raises, and StateUnreadable.
     """
     if endpoint is not None:
-        create_tables(dynamodb_client(endpoint), wanted.resources, wanted.names)
-        return Backend(endpoint, f"tables on the DynamoDB at {endpoint}", lambda: None)
+        client = dynamodb_client(endpoint)
+        late = wanted.create(client)
+        line = f"tables on the DynamoDB at {endpoint}"
+        return Backend(endpoint, line, lambda: None, streams=wanted.stream_arns(client), late_streams=late)
     return _on_dynoxide(binary, state, wanted) if binary is not None else _on_moto(state, wanted)
 
 
@@ -92,7 +110,9 @@ def _on_dynoxide(binary: Path, state: Path, wanted: TablesWanted) -> Backend:
     try:
         write_private(state / _PID_FILE, str(server.pid))
         client = dynamodb_client(server.url)
-        create_tables(client, wanted.resources, wanted.names)
+        late = wanted.create(client)
+        if wanted.streams:
+            add_stream_index(database)
         moved = ""
         if is_new and left_by_moto.exists():
             moved = f"; {_import(client, left_by_moto)} items moved here from moto"
@@ -100,13 +120,20 @@ def _on_dynoxide(binary: Path, state: Path, wanted: TablesWanted) -> Backend:
     except BaseException:
         server.stop()
         raise
-    return Backend(server.url, f"tables on dynoxide, durable in {database.name}{moved}", server.stop)
+    line = f"tables on dynoxide, durable in {database.name}{moved}"
+
+    def stop() -> None:
+        server.stop()
+        (state / _PID_FILE).unlink(missing_ok=True)
+
+    return Backend(server.url, line, stop, streams=wanted.stream_arns(client), late_streams=late)
 
 
 def _on_moto(state: Path, wanted: TablesWanted) -> Backend:
     server = MotoTables(state / "tables.json")
     try:
-        create_tables(dynamodb_client(server.url), wanted.resources, wanted.names)
+        client = dynamodb_client(server.url)
+        wanted.create(client)
         server.load()
     except BaseException:
         server.discard()
@@ -114,7 +141,8 @@ def _on_moto(state: Path, wanted: TablesWanted) -> Backend:
     left = "; what was stored on dynoxide before is not visible" if (state / "dynoxide.db").exists() else ""
     line = f"tables on moto, in memory, saved in tables.json{left}; durable and faster: {HOW_TO_GET}"
     # One call at a time goes through moto: more would only wait there until the client's time-out.
-    return Backend(server.url, line, server.stop, containers=2)
+    streams = wanted.stream_arns(client)
+    return Backend(server.url, line, server.stop, containers=2, streams=streams, keeps_streams=False)
 
 
 def _find_or_install(root: Path, tools: Path, say: Callable[[str], None]) -> Path | None:

@@ -1,7 +1,8 @@
 """`make dev`: serve the API on this machine until Ctrl-C, with live logs.
 
 PORT (default 8700) and FRESH=1 come from the environment or from options; some LETHE_… variables go to the functions,
-such as LETHE_EMBEDDER. LETHE_DYNAMODB_ENDPOINT puts the tables on another DynamoDB.
+such as LETHE_EMBEDDER. LETHE_DYNAMODB_ENDPOINT puts the tables on another DynamoDB. OPENSEARCH=1 searches on an
+OpenSearch node of its own, with a heap of LETHE_OPENSEARCH_HEAP (default 1g); OPENSEARCH=http://… on one that runs.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from lethe_local.backends import Choice
 from lethe_local.dev_key import TENANT, dev_key
 from lethe_local.intrinsics import TemplateError
 from lethe_local.moto_tables import StateUnreadable
+from lethe_local.opensearch_node import NodeWanted, node_wanted
 from lethe_local.screen import FunctionOutput, Screen, banner
 from lethe_local.stack import LocalStack, StackOptions
 from lethe_local.state import AlreadyRunning
@@ -55,6 +57,7 @@ class DevOptions:
     port: int
     fresh: bool
     tables: Choice
+    opensearch: NodeWanted | None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,6 +101,7 @@ def _started(options: DevOptions, screen: Screen) -> Iterator[LocalStack]:
         fresh=options.fresh,
         dynamodb_endpoint=os.environ.get("LETHE_DYNAMODB_ENDPOINT") or None,
         tables=options.tables,
+        opensearch=options.opensearch,
         settings={name: value for name, value in os.environ.items() if name in _PASSED_ON},
         report=screen.request,
         say=lambda text: screen.line(f"  {text}"),
@@ -173,7 +177,11 @@ def _options(arguments: Sequence[str] | None, environment: Mapping[str, str]) ->
     if not (root / "template.yaml").is_file():
         raise _CannotStart("there is no template.yaml here; run it in the project's folder")
     state = given.state_dir.resolve() if given.state_dir else root / ".lethe"
-    return DevOptions(root, state, int(given.port), given.fresh, cast("Choice", given.tables))
+    try:
+        opensearch = node_wanted(environment)
+    except ValueError as error:
+        raise _CannotStart(str(error)) from error
+    return DevOptions(root, state, int(given.port), given.fresh, cast("Choice", given.tables), opensearch)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ class Answer:
 def problem(request_id: str, error: LetheError, route_key: str = "-") -> Answer:
     """The problem document of ``error``, in the form that all answers of Lethe have.
 
-    API Gateway itself would answer ``{"message": …}`` here; on a laptop the contract of the API goes before.
+    API Gateway itself would answer ``{"message": …}`` here; on a laptop the contract of the API goes before. No
+    function answered, so the id is the gateway's.
     """
-    headers = tuple(problem_headers(error).items())
+    headers = (*problem_headers(error).items(), ("x-request-id", request_id))
     return Answer(error.status, headers, problem_text(error, request_id).encode(), route_key)

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 
 from lethe.domain.json_values import JsonValue
 from lethe.ports import Clock
-from lethe_local.intrinsics import ACCOUNT, REGION, TemplateError
+from lethe_local.intrinsics import TemplateError, function_arn
 from lethe_local.template import FunctionResource
 
 Event: TypeAlias = dict[str, JsonValue]
@@ -45,7 +45,7 @@ class LambdaContext:
         self.aws_request_id = str(uuid.uuid4())
         self.function_name = function.logical_id
         self.function_version = "$LATEST"
-        self.invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function.logical_id}"
+        self.invoked_function_arn = function_arn(function.logical_id)
         self.memory_limit_in_mb = str(function.memory_mb)
         self.log_group_name = f"/aws/lambda/{function.logical_id}"
         self.log_stream_name = "local"
@@ -98,6 +98,11 @@ class LocalFunction:
         self._clock = clock
         self._idle: list[Handler] = [self._build(self._environment, clock)]
         self._places = threading.BoundedSemaphore(most_containers)
+
+    @property
+    def arn(self) -> str:
+        """Its address, as Lambda would give it."""
+        return function_arn(self.resource.logical_id)
 
     def invoke(self, event: Event, wait_seconds: float) -> JsonValue:
         """The handler's answer. Raises FunctionFailed, or FunctionLate when ``wait_seconds`` pass before it."""

@@ -17,6 +17,11 @@ _ABSENT = object()
 Resolved: TypeAlias = "JsonValue | object"
 
 
+def function_arn(logical_id: str) -> str:
+    """The address of a function here."""
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}"
+
+
 class TemplateError(Exception):
     """The template uses something that the local stack cannot make true; the message says what and where."""
 

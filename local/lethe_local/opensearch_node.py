@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,24 @@ class NodeWanted:
 
     url: str | None = None
     heap: str = DEFAULT_HEAP
+
+
+def node_wanted(environment: Mapping[str, str]) -> NodeWanted | None:
+    """What ``OPENSEARCH`` asks for: nothing, a node of the stack's own (1), or the one at an address.
+
+    ``LETHE_OPENSEARCH_HEAP`` is the heap. Raises ValueError for anything else.
+    """
+    asked = environment.get("OPENSEARCH", "").strip()
+    heap = environment.get("LETHE_OPENSEARCH_HEAP") or DEFAULT_HEAP
+    if asked.lower() in ("", "0", "no"):
+        return None
+    if asked.lower() in ("1", "yes"):
+        return NodeWanted(heap=heap)
+    if re.match(r"https?://[^/\s]+", asked):
+        return NodeWanted(url=asked.rstrip("/"))
+    raise ValueError(
+        "OPENSEARCH must be 1, for a node of its own, or the address of one, such as http://127.0.0.1:9200"
+    )
 
 
 def what_is_missing() -> str | None:
@@ -145,8 +163,17 @@ class OpenSearchNode:
         """Whether the process is there."""
         return self._process.poll() is None
 
+    def pause(self) -> None:
+        """Let it answer nothing, with its connections open, until ``resume``."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """End a pause."""
+        self._process.send_signal(signal.SIGCONT)
+
     def stop(self) -> None:
         """End the process; all that it acknowledged is in its files. Again is no error."""
+        self.resume()  # a process that is paused hears of nothing
         stop_process(self._process, _STOP_SECONDS)
         self._resources.close()
 
@@ -173,7 +200,8 @@ def _wait_until_it_answers(process: subprocess.Popen[bytes], url: str, words: IO
 
 
 def _pid_file(home: Path) -> Path:
-    return home / "node.pid"
+    """Beside the data, so that the process can be ended before the data is dropped."""
+    return home.with_name(f"{home.name}.pid")
 
 
 def _is_ready(http: urllib3.PoolManager, url: str) -> bool:

@@ -15,14 +15,21 @@ from typing import Self
 from lethe.adapters.embedders import make_embedder
 from lethe.entry.routes import complete_models
 from lethe_local.backends import Backend, Choice, TablesWanted, choose_binary, open_backend
+from lethe_local.checkpoints import Checkpoints
 from lethe_local.clock import VirtualClock
 from lethe_local.functions import LocalFunction
 from lethe_local.gateway import WAIT_SECONDS, Gateway
 from lethe_local.intrinsics import REGION
+from lethe_local.opensearch_node import NodeWanted
+from lethe_local.search_backend import PARAMETERS, SearchBackend, open_search
 from lethe_local.server import HttpServer, Report
 from lethe_local.state import StateFolder, write_private
+from lethe_local.stream_modes import StreamMode
+from lethe_local.streams import Streams, Surroundings, streams_client
 from lethe_local.template import Template, read_template
 
+_LAST_SECONDS = 5.0
+"""How long a stop waits for changes to be delivered that the next run could not see."""
 _log = logging.getLogger("lethe_local.stack")
 
 
@@ -37,6 +44,8 @@ class StackOptions:
         fresh: drop what an earlier run left in ``state_dir``.
         dynamodb_endpoint: another DynamoDB for the tables, instead of one of our own.
         tables: what holds the tables; ``auto`` takes dynoxide when its binary or npm is there, else moto.
+        opensearch: the search index; None searches by scan.
+        stream_mode: how the tables' streams are delivered, for tests.
         settings: further environment variables of all functions, over the template's.
         report: hears of every answered request.
         say: hears of what takes long, such as an installation.
@@ -49,6 +58,8 @@ class StackOptions:
     fresh: bool = False
     dynamodb_endpoint: str | None = None
     tables: Choice = "auto"
+    opensearch: NodeWanted | None = None
+    stream_mode: StreamMode = field(default_factory=StreamMode)
     settings: Mapping[str, str] = field(default_factory=dict)
     report: Report | None = None
     say: Callable[[str], None] = _log.info
@@ -64,11 +75,13 @@ class LocalStack:
         backend: Backend,
         environment: Mapping[str, str],
         clock: VirtualClock,
-        dev_file: Path,
+        state: StateFolder,
+        indexing: _Indexing,
         resources: ExitStack,
     ) -> None:
-        self._dev_file = dev_file
+        self._dev_file = state.dev_file
         self._backend = backend
+        self._indexing = indexing
         self._resources = resources
         self.url = f"http://127.0.0.1:{server.port}"
         self.environment = environment
@@ -79,20 +92,22 @@ class LocalStack:
         """Start everything; what is returned answers requests.
 
         Raises AlreadyRunning, TemplateError, StateUnreadable, OSError when the port is taken, RuntimeError when
-        dynoxide is demanded or does not start.
+        dynoxide or OpenSearch is demanded and is missing or does not start.
         """
         with ExitStack() as resources:
             state = StateFolder(options.state_dir, options.fresh)
             resources.callback(state.close)
             server = HttpServer(options.port)  # first of all: a port that is taken should be said at once
             resources.callback(server.stop)
-            template = read_template(options.root / "template.yaml")
+            template = read_template(options.root / "template.yaml", PARAMETERS if options.opensearch else None)
             process = _process_variables(options)
             resources.callback(_with_environment(process))
             backend = _open_tables(options, template)
             resources.callback(backend.stop)
             clock = VirtualClock()
             overrides = process | _overrides(options, backend, state.master_key())
+            search = _open_search(options, state, overrides, resources)
+            overrides |= search.settings if search is not None else {}
             functions = {
                 logical_id: LocalFunction(
                     resource, {**resource.environment, **overrides}, clock, most_containers=backend.containers
@@ -101,16 +116,32 @@ class LocalStack:
             }
             complete_models()
             gateway = Gateway(template, functions, clock, options.wait_seconds)
+            streams = _start_streams(options, template, functions, backend, search, resources)
             server.serve(gateway.handle, options.report)
             # Before the tables: what still runs needs them.
             resources.callback(server.stop)
             environment = {**_shared_settings(template), **overrides}
-            return cls(server, backend, environment, clock, state.dev_file, resources.pop_all())
+            indexing = _Indexing(search, streams)
+            return cls(server, backend, environment, clock, state, indexing, resources.pop_all())
 
     @property
     def description(self) -> str:
         """One line: what it runs on, and how to get the other."""
-        return self._backend.description
+        search = self._indexing.search
+        return self._backend.description if search is None else f"{self._backend.description}; {search.description}"
+
+    @property
+    def search(self) -> SearchBackend | None:
+        """The OpenSearch that it runs on, if it does."""
+        return self._indexing.search
+
+    def wait_until_indexed(self, seconds: float = 60.0) -> bool:
+        """Wait until every change made before the call is in the index; whether that happened in time.
+
+        A search may see it a moment later, at the index's next refresh.
+        """
+        streams = self._indexing.streams
+        return streams is None or streams.wait_until_caught_up(seconds)
 
     def announce(self, facts: Mapping[str, object]) -> None:
         """Write ``facts`` to dev.json in the state folder, where it stays as long as this stack runs."""
@@ -132,6 +163,14 @@ class LocalStack:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexing:
+    """The search index, if there is one, and what feeds functions with the tables' changes."""
+
+    search: SearchBackend | None
+    streams: Streams | None
 
 
 def _process_variables(options: StackOptions) -> dict[str, str]:
@@ -172,8 +211,44 @@ def _open_tables(options: StackOptions, template: Template) -> Backend:
     binary = None
     if options.dynamodb_endpoint is None:
         binary = choose_binary(options.tables, options.root, options.root / ".lethe" / "tools", options.say)
-    wanted = TablesWanted(template.tables, template.table_names)
+    read = {source.table for source in template.event_sources}
+    streams = frozenset(logical_id for logical_id, name in template.table_names.items() if name in read)
+    wanted = TablesWanted(template.tables, template.table_names, streams)
     return open_backend(wanted, options.state_dir, binary, options.dynamodb_endpoint)
+
+
+def _open_search(
+    options: StackOptions, state: StateFolder, settings: Mapping[str, str], resources: ExitStack
+) -> SearchBackend | None:
+    if options.opensearch is None:
+        return None
+    search = open_search(options.opensearch, state.node_home, settings, options.say)
+    resources.callback(search.stop)
+    return search
+
+
+def _start_streams(
+    options: StackOptions,
+    template: Template,
+    functions: Mapping[str, LocalFunction],
+    backend: Backend,
+    search: SearchBackend | None,
+    resources: ExitStack,
+) -> Streams | None:
+    """Begin to hand the tables' changes to the functions that hear of them; None when none does."""
+    if not template.event_sources:
+        return None
+    checkpoints = Checkpoints(options.state_dir / "streams.json")
+    if search is not None and search.is_new:
+        checkpoints.forget_all()  # an empty index is filled with all that the streams still hold
+    if backend.late_streams:
+        options.say("older memories are not in the index, since the table had no stream; lethe index rebuild adds them")
+    around = Surroundings(streams_client(backend.url), checkpoints, options.state_dir, options.stream_mode)
+    streams = Streams.start(template.event_sources, backend.streams, functions, around)
+    resources.callback(streams.stop)
+    if not backend.keeps_streams:
+        resources.callback(streams.wait_until_caught_up, _LAST_SECONDS)
+    return streams
 
 
 def _overrides(options: StackOptions, backend: Backend, master_key: str) -> dict[str, str]:

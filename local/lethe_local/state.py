@@ -6,9 +6,13 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
 from pathlib import Path
 
-_STATE_FILES = ("dynoxide.db*", "tables.json*", "master_key", "dev_key.json")
+from lethe_local.processes import end_leftover
+
+_STATE_FILES = ("dynoxide.db*", "tables.json*", "master_key", "dev_key.json", "streams.json*", "*.jsonl")
+_NODE_STOP_SECONDS = 30.0
 
 
 class AlreadyRunning(Exception):
@@ -31,7 +35,10 @@ class StateFolder:
             raise AlreadyRunning("another local stack is running on this state") from error
         # A process that was killed left it; whoever waits for it waits for this one.
         self.dev_file.unlink(missing_ok=True)
+        end_leftover(self.node_pid_file, self.node_home, _NODE_STOP_SECONDS)
         if fresh:
+            if self.node_home.exists():
+                shutil.rmtree(self.node_home)
             for pattern in _STATE_FILES:
                 for file in path.glob(pattern):
                     file.unlink()
@@ -40,6 +47,16 @@ class StateFolder:
     def dev_file(self) -> Path:
         """Where a running stack says how it is reached."""
         return self.path / "dev.json"
+
+    @property
+    def node_home(self) -> Path:
+        """Where an OpenSearch node of the stack's own has its data."""
+        return self.path / "opensearch"
+
+    @property
+    def node_pid_file(self) -> Path:
+        """Says which process that node is, for the next stack when this one is killed."""
+        return self.path / "opensearch.pid"
 
     def master_key(self) -> str:
         """The root key of subject hashes and cursor signatures: made once, the same over restarts."""

@@ -1,7 +1,7 @@
 """Reads template.yaml: what CloudFormation would make of it, reduced to what runs on a laptop.
 
 The SAM translator expands the template as it does on AWS; this module then looks at the plain resources that come
-out: Lambda functions, the HTTP API's routes and authorizers, DynamoDB tables.
+out: Lambda functions, the HTTP API's routes and authorizers, DynamoDB tables, event source mappings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from samtranslator.translator.translator import Translator  # type: ignore[impor
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]  # see above
 
 from lethe.domain.json_values import JsonObject, JsonValue
-from lethe_local.intrinsics import ACCOUNT, REGION, STACK, Resolver, TemplateError
+from lethe_local.event_sources import EventSource, read_event_source, stream_arn
+from lethe_local.intrinsics import ACCOUNT, REGION, STACK, Resolver, TemplateError, function_arn
 
 _BUCKET = "the-folder-beside-the-template"
 _TABLE_PARTS = (
@@ -88,6 +89,7 @@ class Template:
     tables: Mapping[str, JsonObject]
     table_names: Mapping[str, str]
     parameters: Mapping[str, str]
+    event_sources: tuple[EventSource, ...] = ()
 
 
 def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Template:
@@ -118,6 +120,7 @@ def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Te
         tables={name: _table(properties, resolver) for name, properties in tables.items()},
         table_names=names,
         parameters=resolver.parameters,
+        event_sources=tuple(_event_sources(expanded, resolver, lambdas)),
     )
 
 
@@ -192,9 +195,13 @@ def _attribute(logical_id: str, attribute: str, kinds: Mapping[str, str], table_
     physical = _physical_id(logical_id, kinds, table_names)
     kind = kinds[logical_id]
     if attribute == "Arn" and kind == "AWS::Lambda::Function":
-        return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}"
+        return function_arn(logical_id)
     if attribute == "Arn" and kind == "AWS::DynamoDB::Table":
         return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{physical}"
+    if attribute == "StreamArn" and kind == "AWS::DynamoDB::Table":
+        return stream_arn(physical, "latest")  # its label is known once the table is there
+    if attribute.endswith("Endpoint"):
+        return f"{physical}.{attribute}.invalid".lower()  # nothing answers there; the laptop's settings name what does
     if attribute == "Arn":
         service = kind.split("::")[1].lower()
         return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{physical}"
@@ -280,6 +287,18 @@ def _invoked(uri: JsonValue, where: str) -> str:
     if match is None:
         raise TemplateError(f"{where} must invoke a function of this template")
     return match[1]
+
+
+def _event_sources(
+    expanded: JsonObject, resolver: Resolver, functions: Mapping[str, JsonObject]
+) -> Iterator[EventSource]:
+    for logical_id, properties in _of_kind(expanded, "AWS::Lambda::EventSourceMapping", resolver).items():
+        resolved = _object(resolver.resolve(properties), logical_id)
+        source = read_event_source(logical_id, resolved)
+        if source is not None:
+            if source.function not in functions:
+                raise TemplateError(f"{logical_id} must invoke a function of this template")
+            yield source
 
 
 def _table(properties: JsonObject, resolver: Resolver) -> JsonObject:
