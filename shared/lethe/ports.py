@@ -173,8 +173,10 @@ class Entities(EntityLists, Protocol):
         """The current value, or None."""
         ...
 
-    def delete(self, space: Space, key: str, session_id: str | None) -> int:
-        """Delete the current value and its history; how many items went."""
+    def delete(self, space: Space, key: str, session_id: str | None, expected_version: int | None = None) -> int:
+        """Delete the current value and its history; how many items went. With ``expected_version`` another current
+        version raises VersionConflict; what is gone already is gone.
+        """
         ...
 
     def delete_session(self, space: Space, session_id: str) -> int:
@@ -252,8 +254,12 @@ class Memories(Protocol):
         """
         ...
 
-    def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
-        """Delete memories with all versions and their content hashes, raise the revision; how many memories went."""
+    def delete(self, space: Space, memory_ids: Sequence[str], expected_version: int | None = None) -> int:
+        """Delete memories with all versions and their content hashes, raise the revision; how many memories went.
+
+        With ``expected_version`` one whose newest version is another raises VersionConflict; what is gone already is
+        gone.
+        """
         ...
 
     def count(self, space: Space) -> int:
@@ -335,6 +341,18 @@ class IndexWriter(Protocol):
 
     def page(self, limit: int, start: str | None) -> Page[Indexed]:
         """Entries of all spaces, in one order, at most ``limit``; what searches see."""
+        ...
+
+    def versions(self, space: Space, memory_ids: Sequence[str]) -> dict[str, int]:
+        """The version of each entry that stands, whether searches see it yet or not."""
+        ...
+
+
+class MemoryTable(Protocol):
+    """All memories of all spaces: what an index is compared with and built from."""
+
+    def page(self, limit: int, start: str | None) -> Page[Indexed]:
+        """Newest versions, those of one space together, at most ``limit``; consistent."""
         ...
 
 

@@ -169,6 +169,19 @@ def test_delete_takes_history_along(stores: Stores) -> None:
     assert stores.entities.history(space, "k", None, NOON) == (anew,)
 
 
+def test_delete_of_a_version_that_was_seen(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.entities.put(space, entity("k", 1), None)
+    stores.entities.put(space, entity("k", 2), None)
+    for stale in (0, 1, 3):
+        with pytest.raises(VersionConflict) as refused:
+            stores.entities.delete(space, "k", None, stale)
+        assert refused.value.current_version == 2
+    assert len(stores.entities.history(space, "k", None, NOON)) == 2
+    assert stores.entities.delete(space, "k", None, 2) == 2
+    assert stores.entities.delete(space, "k", None, 2) == 0
+
+
 def test_delete_of_more_versions_than_a_transaction_holds(big_stores: Stores) -> None:
     space = big_stores.new_space()
     for n in range(104):

@@ -127,6 +127,20 @@ def test_duplicates_among_new_ones(stores: Stores) -> None:
     assert stores.revision(space) == 2
 
 
+def test_delete_of_a_version_that_was_seen(stores: Stores) -> None:
+    space = stores.new_space()
+    one = memory("one")
+    stores.memories.add(space, [one])
+    newest = stores.memories.update(space, one, changed(one, "two"))
+    for stale in (0, 1, 3):
+        with pytest.raises(VersionConflict) as refused:
+            stores.memories.delete(space, [one.id], stale)
+        assert refused.value.current_version == 2
+    assert stores.memories.get(space, one.id) == newest
+    assert stores.memories.delete(space, [one.id], 2) == 1
+    assert stores.memories.delete(space, [one.id], 2) == 0
+
+
 def test_holders_are_the_newest_versions_that_say_it(stores: Stores) -> None:
     space = stores.new_space()
     one, two = memory("one"), memory("two")

@@ -50,8 +50,11 @@ class FakeEntities:
             return ()
         return tuple(entity for entity in self._versions[space, key, session_id] if not entity.expired(now))
 
-    def delete(self, space: Space, key: str, session_id: str | None) -> int:
+    def delete(self, space: Space, key: str, session_id: str | None, expected_version: int | None = None) -> int:
         with self._heads.lock:
+            versions = self._versions.get((space, key, session_id))
+            if versions and expected_version not in (None, versions[-1].version):
+                raise VersionConflict(versions[-1].version)
             gone = self._versions.pop((space, key, session_id), ())
             if gone:
                 self._heads.raise_revision(space)

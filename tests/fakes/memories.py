@@ -96,8 +96,11 @@ class FakeMemories:
             self._heads.raise_revision(space, rewrites=True, written=secrets.token_hex(8))
             return newest
 
-    def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
+    def delete(self, space: Space, memory_ids: Sequence[str], expected_version: int | None = None) -> int:
         with self._heads.lock:
+            for found in self.get_many(space, memory_ids).values():
+                if expected_version not in (None, found.version):
+                    raise VersionConflict(found.version)
             gone = [self._of(space).pop(memory_id, None) for memory_id in dict.fromkeys(memory_ids)]
             count = len(gone) - gone.count(None)
             if count:

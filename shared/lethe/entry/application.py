@@ -51,6 +51,7 @@ _JSON_TYPE: Final = re.compile(
 )
 _PARAMETER: Final = re.compile(r"[a-z_]{1,32}", re.ASCII)
 _IF_MATCH: Final = re.compile(r'"?(\d{1,9})"?', re.ASCII)
+_PRECONDITIONS: Final = ("if-match", "if-none-match", "if-unmodified-since", "if-modified-since")
 _ROUTES: Final = {route.key: route for route in ROUTES}
 
 
@@ -104,7 +105,7 @@ class Application:
             _path_values(route, event),
             _validated_query(route.query, event),
             _validated_body(route.body, raw),
-            _if_match(headers) if route.versioned else None,
+            _if_match(route, headers),
             lambda: context.get_remaining_time_in_millis() / 1_000,
         )
         key = headers.get("idempotency-key")
@@ -131,7 +132,7 @@ def _same_body(raw: bytes) -> str:
     """One text for all ways to write the same JSON."""
     try:
         return canonical(from_json(raw or b"{}"))
-    except ValueError:  # a number that is too long to be written again: then it is the same to the letter
+    except ValueError:  # a number beyond what can be written again, such as 1e999: then it is the same to the letter
         return raw.decode()
 
 
@@ -217,9 +218,14 @@ def _path_values(route: Route, event: Event) -> dict[str, str]:
     return values
 
 
-def _if_match(headers: Mapping[str, str]) -> int | None:
+def _if_match(route: Route, headers: Mapping[str, str]) -> int | None:
+    """The version that the caller saw. A change whose precondition cannot be judged is refused, not made."""
     value = headers.get("if-match")
-    if value is None:
+    if route.method != "GET":
+        unknown = [name for name in _PRECONDITIONS if name in headers and not (route.versioned and name == "if-match")]
+        if unknown:
+            raise MalformedRequest("invalid_header", f"this request cannot be made conditional by {unknown[0]}")
+    if value is None or not route.versioned:
         return None
     match = _IF_MATCH.fullmatch(value.strip())
     if match is None:

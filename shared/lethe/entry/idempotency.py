@@ -61,7 +61,7 @@ class Idempotency:
             first = self._records.answer(space, key_digest, now)
             if first is None or not self._standing.holds(space, first.about, caller.may_see_sensitive()):
                 raise AnswerErased(
-                    "the request was done once, and what its answer showed is deleted or expired; a new key does it again"
+                    "the request was done once, and what its answer showed is gone; a new key does it again"
                 )
             return first, True
         return self._first(caller, key_digest, request_digest, open_space, perform), False

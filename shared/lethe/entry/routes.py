@@ -179,6 +179,7 @@ ROUTES: tuple[Route, ...] = (
         _DELETE,
         {204: None},
         query=memories.UserQuery,
+        versioned=True,
     ),
     Route(
         "PUT",
@@ -230,6 +231,7 @@ ROUTES: tuple[Route, ...] = (
         _DELETE,
         {204: None},
         query=entities.ReadEntity,
+        versioned=True,
     ),
     Route(
         "POST",

@@ -121,7 +121,10 @@ class EntityDesk:
             raise NotFound
         return guarded(versions)
 
-    def delete(self, space: Space, key: str, session_id: str | None) -> None:
-        """Delete value, history and stored answers that show them; deleting what is gone already is no error."""
-        self._entities.delete(space, key, session_id)
+    def delete(self, space: Space, key: str, session_id: str | None, version: int | None = None) -> None:
+        """Delete value, history and stored answers that show them; deleting what is gone already is no error.
+
+        With ``version`` only if that is the current one. Raises VersionConflict.
+        """
+        self._entities.delete(space, key, session_id, version)
         self._answers.forget(space, {about_entity(key)})

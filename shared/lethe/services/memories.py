@@ -74,7 +74,10 @@ class MemoryDesk:
             embedding=Embedding(self._embedder.model.label, vector),
         )
 
-    def delete(self, space: Space, memory_id: str) -> None:
-        """Delete the memory with its history and stored answers that show it; again is no error."""
-        self._memories.delete(space, [memory_id])
+    def delete(self, space: Space, memory_id: str, version: int | None = None) -> None:
+        """Delete the memory with its history and stored answers that show it; again is no error.
+
+        With ``version`` only if that is the newest one. Raises VersionConflict.
+        """
+        self._memories.delete(space, [memory_id], version)
         self._answers.forget(space, {memory_id})

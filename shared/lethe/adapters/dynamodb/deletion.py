@@ -10,13 +10,15 @@ from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, Item, wa
 from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, raise_within
 from lethe.domain import keys
 from lethe.domain.identity import Space
-from lethe.errors import Erased, Throttled
+from lethe.errors import Erased, Throttled, VersionConflict
 
 _VERSIONS = TRANSACTION_LIMIT - 3
 """Old versions of one memory that fit into its transaction, beside its two items and the head."""
 
 
-def delete_memories(database: Database, space: Space, memory_ids: Sequence[str]) -> int:
+def delete_memories(
+    database: Database, space: Space, memory_ids: Sequence[str], expected_version: int | None = None
+) -> int:
     """Delete what there is of ``memory_ids`` and raise the revision; how many memories went.
 
     One read, then one transaction with the head; where one is not enough, several at once and the raise after them.
@@ -28,6 +30,9 @@ def delete_memories(database: Database, space: Space, memory_ids: Sequence[str])
         found = database.get_many(database.models.memory, wanted, ("id", "version", "content_hash"))
         if not found:
             return deleted
+        versions = [int(item["version"]["N"]) for item in found]
+        if expected_version is not None and versions != [expected_version] * len(versions):
+            raise VersionConflict(next(version for version in versions if version != expected_version))
         groups = _groups(found)
         with_head = len(groups) == 1
         gone = database.at_once(partial(_delete, database, space, with_head), groups)

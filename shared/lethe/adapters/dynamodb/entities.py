@@ -98,7 +98,7 @@ class DynamoEntities:
         rows = self._database.rows(self._row, keys.space_partition(space), keys.beginning_with(prefix))
         return [entity_of(row) for row in rows]
 
-    def delete(self, space: Space, key: str, session_id: str | None) -> int:
+    def delete(self, space: Space, key: str, session_id: str | None, expected_version: int | None = None) -> int:
         """A look at what there is, then one transaction; a history longer than that goes before it."""
         partition, row = keys.space_partition(space), self._row
         for attempt in range(ATTEMPTS):
@@ -106,6 +106,8 @@ class DynamoEntities:
             old = self._keys(partition, keys.entity_versions(key, session_id))
             if current is None and not old:
                 return 0
+            if current is not None and expected_version not in (None, current.version):
+                raise VersionConflict(current.version)
             self._database.delete_many(row, [(partition, k) for k in old[_TOGETHER:]])
             transaction = Transaction()
             gone = row(partition, keys.entity(key, session_id))

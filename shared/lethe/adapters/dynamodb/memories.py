@@ -153,9 +153,9 @@ class DynamoMemories:
             raise _why_not_updated(failed) from failed
         return newest
 
-    def delete(self, space: Space, memory_ids: Sequence[str]) -> int:
+    def delete(self, space: Space, memory_ids: Sequence[str], expected_version: int | None = None) -> int:
         """A read of what there is, then transactions of whole memories; with the head where one is enough."""
-        return delete_memories(self._database, space, memory_ids)
+        return delete_memories(self._database, space, memory_ids, expected_version)
 
     def count(self, space: Space) -> int:
         """Counts the small ``HASH`` items, of which each memory has one."""

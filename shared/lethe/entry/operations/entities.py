@@ -54,7 +54,7 @@ class EntityWrites:
         """Delete a confirmed fact; deleting what is not there is the same."""
         query = call.query_as(ReadEntity)
         space = self._spaces.for_changing(call.caller, call.user_id)
-        self._desk.delete(space, call.path["key"], query.session_id)
+        self._desk.delete(space, call.path["key"], query.session_id, call.if_match)
         return Answer(204)
 
 

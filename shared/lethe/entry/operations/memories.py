@@ -165,7 +165,7 @@ class MemoryWrites:
         """Delete a memory; deleting what is not there is the same."""
         space = self._spaces.for_changing(call.caller, call.user_id)
         if ids.is_id(call.path["id"], ids.MEMORY):
-            self._desk.delete(space, call.path["id"])
+            self._desk.delete(space, call.path["id"], call.if_match)
         return Answer(204)
 
 
