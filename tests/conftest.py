@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
 
 from lethe.adapters.dynamodb import Database, TableNames, build_models, make_client
+from lethe.adapters.opensearch.flavours import Flavour
 from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
 from lethe_local.moto_tables import MotoTables
+from lethe_local.opensearch_node import OpenSearchNode, what_is_missing
 from tests.support.api import Api, ApiStack, TenantOnStack, running_stack
+from tests.support.search_bodies import RecordingConnection
+from tests.support.search_worlds import World, dropped, fake_world, node_world, scan_world
 from tests.support.stores import PATIENT, REGION, ROOT, Stores, drop_tables, fake_stores, new_tables, stores_over
 
 if TYPE_CHECKING:
@@ -106,6 +111,68 @@ def big_stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Store
 def strict_stores(request: pytest.FixtureRequest, shared: Shared) -> Iterator[Stores]:
     """The ports over dynoxide alone: for races and faults, where moto answers green by mistake."""
     yield from _over("dynoxide", request, shared)
+
+
+@pytest.fixture(scope="session")
+def opensearch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real OpenSearch node: that of LETHE_OPENSEARCH_URL, else one of its own, ended afterwards."""
+    running = os.environ.get("LETHE_OPENSEARCH_URL")
+    if running:
+        yield running
+        return
+    missing = what_is_missing()
+    if missing is not None:
+        pytest.skip(f"there is no OpenSearch node: {missing}")
+    node = OpenSearchNode.start(tmp_path_factory.mktemp("opensearch"), heap="512m")
+    yield node.url
+    node.stop()
+
+
+@pytest.fixture(scope="session")
+def search_threads() -> Iterator[Executor]:
+    """What the search engine reads beside its request with."""
+    with ThreadPoolExecutor(8) as threads:
+        yield threads
+
+
+@pytest.fixture
+def make_world(request: pytest.FixtureRequest, search_threads: Executor) -> Iterator[Callable[[str], World]]:
+    """Makes memory with a search engine over it, by the engine's name; on a node, with an index of its own."""
+    made: list[World] = []
+
+    def make(name: str) -> World:
+        if name == "scan":
+            return scan_world()
+        if name != "node":
+            return fake_world(Flavour(name), search_threads)
+        made.append(node_world(request.getfixturevalue("opensearch"), RecordingConnection, search_threads))
+        return made[-1]
+
+    yield make
+    for world in made:
+        dropped(world)
+
+
+_FLAVOURS = [flavour.value for flavour in Flavour]
+_NODE = pytest.param("node", marks=pytest.mark.opensearch)
+
+
+@pytest.fixture(params=["scan", *_FLAVOURS, _NODE])
+def world(request: pytest.FixtureRequest, make_world: Callable[[str], World]) -> World:
+    """Memory with each search engine over it: the scan, OpenSearch in memory as each flavour, a real node."""
+    return make_world(request.param)
+
+
+@pytest.fixture(params=[*_FLAVOURS, _NODE])
+def indexed(request: pytest.FixtureRequest, make_world: Callable[[str], World]) -> World:
+    """As ``world``, where there is an index."""
+    return make_world(request.param)
+
+
+@pytest.fixture(params=_FLAVOURS)
+def faked(request: pytest.FixtureRequest, make_world: Callable[[str], World]) -> World:
+    """As ``world``, over each OpenSearch in memory: its clock can be moved, and it fails when told to."""
+    return make_world(request.param)
 
 
 @pytest.fixture(scope="session")

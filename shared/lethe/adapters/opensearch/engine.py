@@ -43,7 +43,6 @@ from lethe.errors import Throttled, Unavailable
 from lethe.ports import Memories, SearchIndex, SearchResult
 
 _LOOKS_BACK: Final = timedelta(seconds=90)
-_ROUNDS: Final = 3
 
 
 class OpenSearchIndex:
@@ -97,19 +96,17 @@ class OpenSearchIndex:
     def _by_index(
         self, space: Space, query: SearchQuery, filters: MemoryFilter, now: datetime, limit: int
     ) -> SearchResult | None:
+        """None when the index gives no whole answer, or hardly anything that still stands."""
         asked = _Asked.of(query, filters, now)
-        k = limit
-        for rounds_left in reversed(range(_ROUNDS)):
-            answer = self._ask(space, asked, k)
+        for k in (limit, 4 * limit, 16 * limit):
+            answer = self._ask(space, asked, min(k, questions.MOST_HITS))
             read = self._read(space, asked, answer, limit) if answer is not None else None
             if answer is None or read is None:
                 return None
             # What was deleted or changed since takes places in the answer; there may be more behind it.
-            short = len(read.accepted) < min(limit, answer.matching) and answer.may_have_more(k)
-            if not (short and rounds_left):
+            if len(read.accepted) >= min(limit, answer.matching) or not answer.may_have_more(k):
                 return _ranked(asked, answer, read, limit)
-            k *= 2
-        raise AssertionError("the last round answers")
+        return None
 
     def _ask(self, space: Space, asked: _Asked, k: int) -> _Answer | None:
         """The index's answer, or None when it gives none that can be used."""

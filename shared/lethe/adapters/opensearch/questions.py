@@ -12,6 +12,7 @@ The words' scores of an engine that counts over all tenants are good enough to p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,16 +30,21 @@ from lethe.errors import Unavailable
 
 Json = dict[str, JsonValue]
 
+MOST_HITS: Final = 10_000
+"""How many hits a search may ask for, and how many neighbours: the cluster's own limit."""
+
 NEWEST: Final = 100
 """How many of a subject's newest entries are listed: as many writes may be on their way before a scan is needed."""
 
 _SOURCE: Final = ["tenant", "subject", "epoch", "memory_id", "version"]
 _FIELDS: Final = ["text", "text.en", "text.cjk", "context.en", "context.cjk"]
-_LONGEST_SPACED: Final = 500
-_LONGEST_UNSPACED: Final = 120
-"""Characters of a question that BM25 is asked. OpenSearch allows 1,024 clauses, and a word is one in each field; a
-character of a script without spaces up to seven, with the pair that it begins.
+_LONGEST: Final = 500
+_MOST_WORDS: Final = 180
+"""Characters of a question that BM25 is asked, and words. OpenSearch allows 1,024 clauses with those of the filter, and
+a word is one in each of the five fields, as is a character of a script without spaces (the pair that it begins shares
+its place), or a symbol.
 """
+_WORD: Final = re.compile(r"[^\W_]+|[^\x00-\x7f]")
 
 
 class ForeignEntry(Unavailable):
@@ -106,7 +112,15 @@ def words_search(space: Space, filters: MemoryFilter, now: datetime, text: str, 
 
 
 def _shortened(text: str) -> str:
-    return text[: _LONGEST_UNSPACED if is_unspaced(text) else _LONGEST_SPACED]
+    """As much of the beginning as may be asked, without lone surrogates, which UTF-8 has no place for."""
+    text = text[:_LONGEST].encode("utf-8", "replace").decode()
+    words = 0
+    for found in _WORD.finditer(text):
+        word = found.group()
+        words += 1 if word.isascii() or not any(map(is_unspaced, word)) else len(word)
+        if words > _MOST_WORDS:
+            return text[: max(found.start(), found.end() - (words - _MOST_WORDS))]
+    return text
 
 
 def counts_search(space: Space, filters: MemoryFilter, now: datetime, terms: Sequence[str]) -> Json:
