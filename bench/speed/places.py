@@ -14,7 +14,7 @@ from lethe.ports import Embedder
 from lethe.services import recall, remember
 
 PLACES: Final = (
-    Place(application, "_validated_body", "parse and validate"),
+    Place(application, "validated_body", "parse and validate"),
     Place(heads.DynamoSubjectHeads, "read", "read the head"),
     Place(recall.Recall, "_found", "wait for the embedding"),
     Place(memories.DynamoMemories, "all", "view: decode items"),

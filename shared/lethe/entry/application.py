@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Final
-from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from lethe.domain import ids
@@ -24,34 +19,22 @@ from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event, HttpResponse, LambdaContext
 from lethe.entry.idempotency import REPLAYED_HEADER, Idempotency, with_user, without_user
 from lethe.entry.observability import Observer
-from lethe.entry.problems import invalid_input, problem_headers, problem_text
+from lethe.entry.problems import problem_headers, problem_text
+from lethe.entry.reading import read_body, seen_version, validated_body, validated_query
 from lethe.entry.routes import ROUTES, Route
 from lethe.errors import (
-    FieldError,
     Forbidden,
     InvalidInput,
     LetheError,
-    MalformedRequest,
     MethodNotAllowed,
     NotFound,
-    TooLarge,
     Unauthenticated,
-    UnsupportedMediaType,
 )
 
 Operation = Callable[[Call], Answer]
 OpenSpace = Callable[[Caller, str | None], Space]
 
-MAXIMUM_BODY_BYTES: Final = 5 * 1024 * 1024
-"""Below Lambda's 6 MB a synchronous call, of which the rest of the event takes its share."""
-
 _CLIENT_ID: Final = re.compile(r"[A-Za-z0-9._:\-]{1,128}", re.ASCII)
-_JSON_TYPE: Final = re.compile(
-    r"application/(?:[\w.+-]+\+)?json\s*(?:;\s*charset=\"?utf-8\"?\s*)?", re.ASCII | re.IGNORECASE
-)
-_PARAMETER: Final = re.compile(r"[a-z_]{1,32}", re.ASCII)
-_IF_MATCH: Final = re.compile(r'"?(\d{1,9})"?', re.ASCII)
-_PRECONDITIONS: Final = ("if-match", "if-none-match", "if-unmodified-since", "if-modified-since")
 _ROUTES: Final = {route.key: route for route in ROUTES}
 
 
@@ -97,15 +80,13 @@ class Application:
         if not any(caller.may(permission) for permission in route.permissions):
             raise Forbidden("this key lacks the permission " + " or ".join(route.permissions))
         headers = event.get("headers") or {}
-        raw = _raw_body(event) if route.body is not None else b""
-        if route.body is not None:
-            _require_json(headers, raw)
+        raw = read_body(route, event, headers)
         call = Call(
             caller,
             _path_values(route, event),
-            _validated_query(route.query, event),
-            _validated_body(route.body, raw),
-            _if_match(route, headers),
+            validated_query(route, event),
+            validated_body(route.body, raw),
+            seen_version(route, headers),
             lambda: context.get_remaining_time_in_millis() / 1_000,
         )
         key = headers.get("idempotency-key")
@@ -150,64 +131,6 @@ def _pattern(route: Route) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\\{[a-z_]+\\\}", "[^/]+", re.escape(route.path)))
 
 
-def _raw_body(event: Event) -> bytes:
-    body = event.get("body") or ""
-    if event.get("isBase64Encoded"):
-        try:
-            raw = base64.b64decode(body, validate=True)
-        except binascii.Error:
-            raise MalformedRequest("invalid_json", "the body is not valid base 64") from None
-    else:
-        raw = body.encode("utf-8", "surrogatepass")
-    if len(raw) > MAXIMUM_BODY_BYTES:
-        raise TooLarge(f"a request body is at most {MAXIMUM_BODY_BYTES} bytes")
-    return raw
-
-
-def _require_json(headers: Mapping[str, str], raw: bytes) -> None:
-    declared = headers.get("content-type", "")
-    if raw and not _JSON_TYPE.fullmatch(declared.strip()):
-        raise UnsupportedMediaType
-    if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise UnsupportedMediaType("send the body without a content encoding")
-
-
-def _validated_body(model: type[BaseModel] | None, raw: bytes) -> BaseModel | None:
-    if model is None:
-        return None
-    try:
-        from_json(raw or b"{}", allow_inf_nan=False)
-    except ValueError:
-        raise MalformedRequest("invalid_json", "the body is not JSON (RFC 8259, UTF-8, at most 200 levels)") from None
-    try:
-        return model.model_validate_json(raw or b"{}")
-    except ValidationError as error:
-        raise invalid_input(error) from None
-
-
-def _validated_query(model: type[BaseModel] | None, event: Event) -> BaseModel | None:
-    """The query, read from its raw form: the gateway joins repeated parameters by commas, which ids may hold too."""
-    if model is None:
-        return None
-    try:
-        pairs = parse_qsl(event.get("rawQueryString", ""), keep_blank_values=True, errors="strict", max_num_fields=100)
-    except ValueError:
-        raise InvalidInput.of("query", "must be percent-encoded UTF-8, at most 100 parameters") from None
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise InvalidInput([FieldError(name, "given more than once") for name in _repeated(pairs)])
-    try:
-        return model.model_validate(values)
-    except ValidationError as error:
-        raise invalid_input(error, "query") from None
-
-
-def _repeated(pairs: list[tuple[str, str]]) -> list[str]:
-    """The names that come more than once, as far as they look like names of ours."""
-    counted = Counter(name for name, _ in pairs)
-    return [name if _PARAMETER.fullmatch(name) else "?" for name, count in counted.items() if count > 1]
-
-
 def _path_values(route: Route, event: Event) -> dict[str, str]:
     values = dict(event.get("pathParameters") or {})
     for name, value in values.items():
@@ -216,21 +139,6 @@ def _path_values(route: Route, event: Event) -> dict[str, str]:
         if name == "id" and not ids.is_id(value, ids.MEMORY) and route.method != "DELETE":
             raise NotFound
     return values
-
-
-def _if_match(route: Route, headers: Mapping[str, str]) -> int | None:
-    """The version that the caller saw. A change whose precondition cannot be judged is refused, not made."""
-    value = headers.get("if-match")
-    if route.method != "GET":
-        unknown = [name for name in _PRECONDITIONS if name in headers and not (route.versioned and name == "if-match")]
-        if unknown:
-            raise MalformedRequest("invalid_header", f"this request cannot be made conditional by {unknown[0]}")
-    if value is None or not route.versioned:
-        return None
-    match = _IF_MATCH.fullmatch(value.strip())
-    if match is None:
-        raise MalformedRequest("invalid_header", 'If-Match must be the version that you saw, such as "3"')
-    return int(match[1])
 
 
 def _stored(answer: Answer, call: Call) -> StoredAnswer:

@@ -108,6 +108,7 @@ def _operation(route: Route, schemas: Node) -> Node:
     if route.body is not None:
         operation["requestBody"] = {
             "required": True,
+            "description": f"At most {route.most_bytes:,} bytes; no object names a member twice.",
             "content": {"application/json": {"schema": {"$ref": _REF.format(model=route.body.__name__)}}},
         }
     return operation
@@ -160,8 +161,8 @@ def _header_parameters(route: Route) -> list[Json]:
                 "name": "If-Match",
                 "in": "header",
                 "required": False,
-                "description": "The version that you saw.",
-                "schema": {"type": "string", "pattern": '^"?[0-9]{1,9}"?$'},
+                "description": "The version that you saw, in quotes.",
+                "schema": {"type": "string", "pattern": '^"(0|[1-9][0-9]{0,8})"$'},
             }
         )
     return headers

@@ -34,7 +34,7 @@ _OWN_WORDS: Final = {
     "int_parsing_size": "must be a smaller whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
+    "finite_number": "must be a number within the range of 64 bits",
     "dict_type": "must be an object",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
@@ -86,7 +86,9 @@ def invalid_input(error: ValidationError, root: str = "body") -> InvalidInput:
     """Pydantic's findings as ours, in words that never repeat the input; ``root`` names what the model is about."""
     details = error.errors(include_url=False, include_input=False)
     found = [
-        FieldError(_path(location) or root, _message(detail)) for detail in details for location in _locations(detail)
+        FieldError(place_of(location) or root, _message(detail))
+        for detail in details
+        for location in _locations(detail)
     ]
     return InvalidInput(list(dict.fromkeys(found))[:_MOST_ERRORS])
 
@@ -117,8 +119,10 @@ def _message(detail: ErrorDetails) -> str:
     return "has a value that is not allowed"
 
 
-def _path(location: Sequence[int | str]) -> str:
-    """Such as ``messages[3].content``. A name that only the client knows is shown when it looks like a name."""
+def place_of(location: Sequence[int | str]) -> str:
+    """A place in a body, such as ``messages[3].content``. A name that only the client knows is shown when it looks
+    like one.
+    """
     path = ""
     for step in location:
         if isinstance(step, int):

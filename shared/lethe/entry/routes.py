@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
@@ -10,6 +10,11 @@ from lethe.domain.identity import Permission
 from lethe.domain.immutable import immutable
 from lethe.entry.api import entities, memories, recall, sessions
 from lethe.entry.api.types import Body, Out, Query
+
+MAXIMUM_BODY_BYTES: Final = 5 * 1024 * 1024
+"""Below Lambda's 6 MB a synchronous call, of which the rest of the event takes its share."""
+
+_SMALL, _MIDDLE, _VALUE = 16 * 1024, 128 * 1024, 512 * 1024
 
 
 @immutable
@@ -27,6 +32,8 @@ class Route:
     query: type[BaseModel] | None = None
     versioned: bool = False
     """Whether If-Match may name the version that the caller saw."""
+    most_bytes: int = MAXIMUM_BODY_BYTES
+    """Of the body: what its fields can take together, also with every character escaped, and room beside."""
 
     @property
     def key(self) -> str:
@@ -88,6 +95,7 @@ ROUTES: tuple[Route, ...] = (
         _WRITE,
         {200: sessions.SessionOut},
         body=sessions.UserBody,
+        most_bytes=_SMALL,
     ),
     Route(
         "DELETE",
@@ -128,6 +136,7 @@ ROUTES: tuple[Route, ...] = (
         _READ,
         {200: memories.FoundOut},
         body=memories.SearchMemories,
+        most_bytes=_MIDDLE,
     ),
     Route(
         "GET",
@@ -168,6 +177,7 @@ ROUTES: tuple[Route, ...] = (
         _WRITE,
         {200: memories.ChangedMemoryOut},
         body=memories.ChangeMemory,
+        most_bytes=_MIDDLE,
         versioned=True,
     ),
     Route(
@@ -190,6 +200,7 @@ ROUTES: tuple[Route, ...] = (
         _WRITE,
         {201: entities.EntityOut, 200: entities.EntityOut},
         body=entities.PutEntity,
+        most_bytes=_VALUE,
         versioned=True,
     ),
     Route(
@@ -242,6 +253,7 @@ ROUTES: tuple[Route, ...] = (
         _READ,
         {200: recall.RecalledOut},
         body=recall.RecallMemory,
+        most_bytes=_MIDDLE,
     ),
     Route(
         "GET",

@@ -11,7 +11,7 @@ import pytest
 
 from lethe.domain.identity import Caller, Permission, Space
 from lethe.entry.api.memories import SearchMemories
-from lethe.entry.application import MAXIMUM_BODY_BYTES, Application
+from lethe.entry.application import Application
 from lethe.entry.authorizer import Authorizer, caller_of
 from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event
@@ -93,7 +93,7 @@ def test_a_binary_body_is_decoded(body: str) -> None:
 
 
 def test_a_body_beyond_the_limit_is_too_large() -> None:
-    body = '{"user_id": "ann", "query": "' + "漢" * (MAXIMUM_BODY_BYTES // 3 + 1) + '"}'
+    body = '{"user_id": "ann", "query": "' + "漢" * (128 * 1024 // 3) + '"}'
 
     assert House(fine)(body=body)[0] == 413
 

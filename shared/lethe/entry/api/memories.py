@@ -13,6 +13,7 @@ from lethe.entry.api.explain import CandidateOut
 from lethe.entry.api.known import KnownMemoryOut
 from lethe.entry.api.messages import MessageIn
 from lethe.entry.api.types import (
+    MOST_FILTERED,
     Body,
     ClientId,
     ContextText,
@@ -208,7 +209,9 @@ class ListMemories(UserQuery):
 
 
 class SearchFilters(Body):
-    """Which memories may be found; ``kind``, ``status`` and ``origin`` take one value or a list."""
+    """Which memories may be found; ``kind``, ``status`` and ``origin`` take one value or up to 32, and
+    ``metadata`` up to 32 names.
+    """
 
     kind: OneOrMore[MemoryKind] | None = None
     status: OneOrMore[MemoryStatus] | None = None
@@ -217,7 +220,7 @@ class SearchFilters(Body):
     created_after: Time | None = None
     created_before: Time | None = None
     valid_at: Time | None = None
-    metadata: Metadata = Field(default_factory=dict)
+    metadata: Metadata = Field(default_factory=dict, max_length=MOST_FILTERED)
 
     def filters(self) -> MemoryFilter:
         """The same as a filter; no status named means ``current``."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, TypeVar, cast
 
+from annotated_types import MaxLen
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -24,6 +25,7 @@ from lethe.domain.identity import normalise_user_id
 from lethe.domain.json_values import JsonValue as DomainJson
 from lethe.domain.json_values import canonical
 from lethe.domain.times import parse_rfc3339, to_rfc3339
+from lethe.entry.shape import JsonBytes
 
 METADATA_BYTES = 4_096
 ENTITY_VALUE_BYTES = 65_536
@@ -58,11 +60,13 @@ def refused(message: str, *fields: str) -> PydanticCustomError:
 
 
 Value = TypeVar("Value")
+MOST_FILTERED = 32
+"""Values that a filter names at most."""
 OneOrMore = Annotated[
-    Annotated[Value, Tag("list[1]")] | Annotated[list[Value], Tag("list[n]")],
+    Annotated[Value, Tag("list[1]")] | Annotated[list[Value], MaxLen(MOST_FILTERED), Tag("list[n]")],
     Discriminator(lambda value: "list[n]" if isinstance(value, list) else "list[1]"),
 ]
-"""One value or a list of them; what is refused is refused once. Errors leave the tags out of their paths."""
+"""One value or a list of up to 32; what is refused is refused once. Errors leave the tags out of their paths."""
 
 
 def _time(value: object) -> datetime:
@@ -115,7 +119,7 @@ def _json_bytes(limit: int) -> Callable[[AnyJson], AnyJson]:
         try:
             size = len(canonical(cast(DomainJson, value)).encode())
         except ValueError:
-            raise refused("holds a number that JSON cannot carry") from None
+            raise refused("holds a number beyond the range of 64-bit floating point, which is not kept") from None
         if size > limit:
             raise refused(f"at most {limit} bytes as JSON")
         return value
@@ -136,8 +140,8 @@ UserId = Annotated[
     AfterValidator(_user_id),
 ]
 ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}$")]
-Metadata = Annotated[dict[str, JsonValue], AfterValidator(_json_bytes(METADATA_BYTES))]
-EntityValue = Annotated[JsonValue, AfterValidator(_json_bytes(ENTITY_VALUE_BYTES))]
+Metadata = Annotated[dict[str, JsonValue], JsonBytes(METADATA_BYTES), AfterValidator(_json_bytes(METADATA_BYTES))]
+EntityValue = Annotated[JsonValue, JsonBytes(ENTITY_VALUE_BYTES), AfterValidator(_json_bytes(ENTITY_VALUE_BYTES))]
 Content = Annotated[str, _text_of(MESSAGE_BYTES), AfterValidator(at_most_bytes(MESSAGE_BYTES))]
 QueryText = Annotated[
     str, _text_of(QUERY_BYTES), AfterValidator(_not_blank), AfterValidator(at_most_bytes(QUERY_BYTES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import to_json
 
 from lethe.domain import ids
@@ -39,6 +39,7 @@ from lethe.entry.operations.common import (
     version_seen,
 )
 from lethe.entry.problems import invalid_input
+from lethe.entry.shape import oversized
 from lethe.entry.sizes import fitting
 from lethe.errors import Conflict, Forbidden, InvalidInput
 from lethe.ports import Clock, Ids
@@ -121,7 +122,7 @@ class MemoryWrites:
         statements: dict[int, Statement] = {}
         for index, item in enumerate(body.items):
             try:
-                statement = self._checked(BatchItem.model_validate_json(to_json(item)).statement())
+                statement = self._checked(_item(item).statement())
                 require_vouched(call.caller, statement.origin)
             except ValidationError as error:
                 results[index] = _refused(index, invalid_input(error))
@@ -244,6 +245,13 @@ class MemoryReads:
         next_key = str(page[-1].version) if len(page) < len(versions) else None
         next_cursor = self._cursors.write(next_key, call.caller, binding)
         return Answer(200, MemoryVersionsOut(versions=page, next_cursor=next_cursor))
+
+
+def _item(item: JsonValue) -> BatchItem:
+    """One item. Raises InvalidInput or ValidationError."""
+    if beyond := list(oversized(BatchItem, item)):
+        raise InvalidInput(beyond)
+    return BatchItem.model_validate_json(to_json(item))
 
 
 def _refused(index: int, error: InvalidInput) -> BatchResultOut:
