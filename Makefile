@@ -14,10 +14,13 @@ RUN := PYTHONUNBUFFERED=1 $(BIN)/python
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: $(VENV)/.laptop ## set everything up and watch an agent's memory work on a real conversation
+# OPENSEARCH=1 or the address of a node: the search index is a real OpenSearch, whose client is installed besides.
+LAPTOP := $(VENV)/.laptop $(if $(filter-out 0 no,$(OPENSEARCH)),$(VENV)/.opensearch)
+
+demo: $(LAPTOP) ## set everything up and watch an agent's memory work on a real conversation (OPENSEARCH=1)
 	@$(RUN) -m lethe_local.demo
 
-dev: $(VENV)/.laptop ## serve the API on localhost (PORT=8700; FRESH=1 starts empty)
+dev: $(LAPTOP) ## serve the API on localhost (PORT=8700; FRESH=1 starts empty; OPENSEARCH=1 with a search index)
 	@exec env $(RUN) -m lethe_local.dev
 
 test: $(VENV)/.development ## all tests; PYTEST= takes more arguments
@@ -46,7 +49,8 @@ lock: $(VENV)/.development ## resolve requirements/*.in again, with hashes
 			--no-emit-index-url --no-emit-find-links requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## remove the virtual environments and all state
-	rm -rf $(VENV) .venv-sam .lethe .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis build
+	rm -rf $(VENV) .venv-sam .lethe .aws-sam .mypy_cache .ruff_cache .pytest_cache .hypothesis build \
+		local/opensearch/target
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Lethe needs Python 3.11 or newer with venv"; exit 1; }
@@ -57,6 +61,11 @@ $(VENV)/.laptop: requirements/laptop.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing what the laptop needs (pinned, with hashes)"
 	@$(PIP) install --require-hashes --requirement requirements/laptop.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.opensearch: requirements/opensearch.txt $(VENV)/.laptop
+	@echo "Installing the client of OpenSearch (pinned, with hashes)"
+	@$(PIP) install --require-hashes --requirement requirements/opensearch.txt
 	@touch $@
 
 $(VENV)/.development: requirements/development.txt $(VENV)/.laptop

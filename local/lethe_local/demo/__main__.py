@@ -1,6 +1,10 @@
-"""`python -m lethe_local.demo`: a fresh stack on a free port, the story, and an honest exit status."""
+"""`python -m lethe_local.demo`: a fresh stack on a free port, the story, and an honest exit status.
+
+OPENSEARCH=1 searches on an OpenSearch node of its own, OPENSEARCH=http://… on one that runs.
+"""
 
 import contextlib
+import os
 import sys
 import tempfile
 import time
@@ -12,6 +16,7 @@ from lethe_local.demo.content import load_conversation
 from lethe_local.demo.screen import Screen
 from lethe_local.demo.silence import check_log
 from lethe_local.demo.story import Story
+from lethe_local.opensearch_node import NodeWanted, build_node, node_wanted
 from lethe_local.stack import LocalStack, StackOptions
 
 LOG = Path(".lethe") / "demo.log"
@@ -23,28 +28,38 @@ def main() -> int:
     if root is None:
         print("template.yaml is neither here nor above: run the demo inside the project", file=sys.stderr)
         return 1
+    try:
+        opensearch = node_wanted(os.environ)
+        if opensearch is not None and opensearch.url is None:
+            build_node(print)  # now, while there is nothing else to look at
+    except (ValueError, RuntimeError) as error:
+        print(f"make demo: {error}", file=sys.stderr)
+        return 1
     screen = Screen()
     screen.title("Lethe: an agent remembers", "Two people talk to an agent for months. Then somebody asks.")
     started = time.perf_counter()
     log = root / LOG
     log.parent.mkdir(exist_ok=True)
     with log.open("w", encoding="utf-8") as lines, contextlib.redirect_stdout(lines):
-        _tell(root, screen)
+        _tell(root, opensearch, screen)
     check_log(log.read_text(encoding="utf-8"), (load_conversation("en"), load_conversation("zh")), screen)
     screen.say(f"{time.perf_counter() - started:.1f} s in all. The functions' log is {LOG}.")
     return _verdict(screen)
 
 
-def _tell(root: Path, screen: Screen) -> None:
+def _tell(root: Path, opensearch: NodeWanted | None, screen: Screen) -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="lethe-demo-") as folder:
-        options = StackOptions(root=root, state_dir=Path(folder), port=0, fresh=True, say=screen.say)
+        options = StackOptions(
+            root=root, state_dir=Path(folder), port=0, fresh=True, say=screen.say, opensearch=opensearch
+        )
         with LocalStack.start(options) as stack:
             stack.warm_up()
             screen.say(stack.description, "dim")
             screen.say(f"up in {time.perf_counter() - started:.1f} s at {stack.url}", "dim")
             try:
-                Story(stack.url, access_service(stack.environment), screen).tell()
+                indexed = stack.wait_until_indexed if stack.search is not None else None
+                Story(stack.url, access_service(stack.environment), screen, indexed).tell()
             except LetheError as error:
                 screen.check(f"the service answers as its contract says, but: {error}", False)
 

@@ -3,7 +3,7 @@
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -29,12 +29,16 @@ class Clients:
 
 
 class Story:
-    """The chapters. `url` is where the stack answers; `access` makes its tenants and keys, as `lethe` does."""
+    """The chapters. `url` is where the stack answers; `access` makes its tenants and keys, as `lethe` does.
 
-    def __init__(self, url: str, access: Access, screen: Screen) -> None:
+    `indexed` waits until the search index shows everything, and says whether it does; None where there is no index.
+    """
+
+    def __init__(self, url: str, access: Access, screen: Screen, indexed: Callable[[], bool] | None = None) -> None:
         self._url = url
         self._access = access
         self._screen = screen
+        self._indexed = indexed
         self._conversations = (load_conversation("en"), load_conversation("zh"))
         self._steps: list[tuple[str, float]] = []
 
@@ -46,6 +50,8 @@ class Story:
             with self._timed("tenants and keys"):
                 clients = self._make_clients(stack)
             played = [self._play(clients.agent, conversation) for conversation in self._conversations]
+            if self._indexed is not None:
+                self._wait_for_index(clients.agent, self._indexed)
             screen.chapter("What was stored, and why")
             with self._timed("reading it back"):
                 for told in played:
@@ -100,6 +106,13 @@ class Story:
         notice = played.notices[conversation.trace]
         self._screen.say(f"After one of these turns the service gives the agent this to say: {notice}", "italic")
         return played
+
+    def _wait_for_index(self, client: Lethe, indexed: Callable[[], bool]) -> None:
+        self._screen.chapter("The search index")
+        with self._timed("the index catches up"):
+            self._screen.check("every change of the table has reached the index", indexed())
+        engine = client.health().engine
+        self._screen.check(f"the service searches on {engine}", engine == "opensearch")
 
     def _put_facts(self, client: Lethe) -> None:
         rows: list[tuple[str, str, str, str]] = []
