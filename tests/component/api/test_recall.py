@@ -10,7 +10,7 @@ from lethe.domain.tokens import estimate_tokens
 from tests.support.api import Api, ApiStack
 
 FIELDS = {
-    "context", "memories", "entities", "summary", "messages", "route", "outcome", "degraded", "tokens",
+    "context", "memories", "entities", "summary", "messages", "route", "outcome", "degraded", "tokens", "left_out",
 }  # fmt: skip
 
 
@@ -54,6 +54,21 @@ def test_the_block_holds_entities_then_memories_with_dates_then_turns(api: Api) 
     assert entity < memory < turn
     assert "2024-05-01" in lines[memory]
     assert "2023-05-01" in context
+
+
+def test_what_found_no_room_is_counted(api: Api) -> None:
+    fill(api)
+    asked = {"session_id": "s", "threshold": 0}
+    whole = recall(api, "What is the dog Biscuit allergic to?", **asked)
+    none = recall(api, "What is the dog Biscuit allergic to?", token_budget=50, **asked)
+
+    assert whole["left_out"] == {"entities": 0, "summary": 0, "memories": 0, "messages": 0}
+    assert (none["context"], none["outcome"]) == ("", "found")
+    assert none["left_out"] == {"entities": 1, "summary": 0, "memories": len(whole["memories"]), "messages": 2}
+    for budget in (90, 120, 150):
+        part = recall(api, "What is the dog Biscuit allergic to?", token_budget=budget, **asked)
+        for name in ("entities", "memories", "messages"):
+            assert len(part[name]) + part["left_out"][name] == len(whole[name])
 
 
 def test_recall_of_nothing_says_so(api: Api) -> None:

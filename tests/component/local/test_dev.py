@@ -169,6 +169,7 @@ def test_dynoxide_keeps_an_answered_write_even_when_the_process_is_killed(
         assert int((state / "dynoxide.pid").read_text()) != orphan
         assert not _runs(orphan)
         assert dev.stop(signal.SIGTERM) == 0
+        assert not (state / "dynoxide.pid").exists()
 
 
 def test_the_printed_lines_work_and_the_log_shows_no_content(tmp_path: Path, embeddings: EmbeddingServer) -> None:

@@ -25,7 +25,7 @@ def _problem(answer: urllib3.BaseHTTPResponse) -> tuple[int, str]:
     assert answer.headers["content-type"] == "application/problem+json"
     document = answer.json()
     assert document["status"] == answer.status
-    assert document["request_id"]
+    assert document["request_id"] == answer.headers["x-request-id"]
     return answer.status, document["code"]
 
 

@@ -42,7 +42,7 @@ _ESCAPED: Final = re.compile(
 
 @immutable
 class Assembled:
-    """The block, its estimated tokens, and what found room in it."""
+    """The block, its estimated tokens, and what found room in it; ``left_out`` counts what did not, by kind."""
 
     context: str
     tokens: int
@@ -50,6 +50,17 @@ class Assembled:
     entities: tuple[Entity, ...]
     summary: SessionSummary | None
     messages: tuple[Message, ...]
+    left_out: LeftOut
+
+
+@immutable
+class LeftOut:
+    """How much found no room in the budget."""
+
+    entities: int
+    summary: int
+    memories: int
+    messages: int
 
 
 class _Budget:
@@ -95,8 +106,10 @@ def assemble(
     is empty when nothing is to be said or nothing fits.
     """
     budget = _Budget(token_budget)
+    relevant = sum(candidate.kept for candidate in candidates)
     if not budget.take(OPENING + CLOSING):
-        return Assembled("", 0, _drop_all(candidates), (), None, ())
+        nothing = LeftOut(len(entities), int(summary is not None), relevant, len(messages))
+        return Assembled("", 0, _drop_all(candidates), (), None, (), nothing)
     entity_lines = _entity_lines(budget, entities, token_budget, reveal)
     summary_line = _summary_line(budget, summary)
     judged, memory_lines = _memory_lines(budget, candidates)
@@ -116,6 +129,12 @@ def assemble(
         entities=tuple(entity for entity, _ in entity_lines),
         summary=summary if summary_line else None,
         messages=shown,
+        left_out=LeftOut(
+            entities=len(entities) - len(entity_lines),
+            summary=int(summary is not None and summary_line is None),
+            memories=relevant - len(memory_lines),
+            messages=len(messages) - len(shown),
+        ),
     )
 
 

@@ -38,8 +38,19 @@ class RouteOut(Out):
     summary_due: bool
 
 
+class LeftOutOut(Out):
+    """How many entities, memories and messages of the answer found no room in ``token_budget``; 1 for the summary."""
+
+    entities: int
+    summary: int
+    memories: int
+    messages: int
+
+
 class RecalledOut(Out):
-    """The block for the prompt, and all that went into it."""
+    """The block for the prompt, and all that went into it. ``left_out`` tells what the budget had no room for: it was
+    found, so ``outcome`` is ``found`` even when nothing fitted.
+    """
 
     context: str
     memories: list[ScoredMemoryOut]
@@ -50,6 +61,7 @@ class RecalledOut(Out):
     outcome: Literal["found", "nothing_stored", "nothing_relevant"]
     degraded: bool
     tokens: int
+    left_out: LeftOutOut
     explain: list[CandidateOut] | None = Field(default=None, exclude_if=lambda trace: trace is None)
 
 

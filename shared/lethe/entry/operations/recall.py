@@ -8,7 +8,7 @@ from lethe import __version__
 from lethe.entry.api.entities import EntityOut
 from lethe.entry.api.explain import explained
 from lethe.entry.api.messages import MessageOut
-from lethe.entry.api.recall import HealthOut, RecalledOut, RecallMemory, RouteOut, SubjectOut
+from lethe.entry.api.recall import HealthOut, LeftOutOut, RecalledOut, RecallMemory, RouteOut, SubjectOut
 from lethe.entry.api.sessions import SummaryOut
 from lethe.entry.call import Answer, Call
 from lethe.entry.operations.common import scored_out
@@ -53,6 +53,12 @@ class RecallReads:
             outcome=recalled.outcome,
             degraded=recalled.degraded,
             tokens=block.tokens,
+            left_out=LeftOutOut(
+                entities=block.left_out.entities,
+                summary=block.left_out.summary,
+                memories=block.left_out.memories,
+                messages=block.left_out.messages,
+            ),
             explain=explained(block.candidates) if body.explain else None,
         )
         return Answer(200, out)
