@@ -41,9 +41,9 @@ def test_the_whole_block() -> None:
 
     assert block.context == (
         OPENING
-        + "\nValues confirmed by the system (use them exactly as they are):\n"
-        + '- city = "Oslo" (profile, since 2026-03-01)\n'
-        + '- doc = "D-7" (profile, this session only, since 2026-03-01)\n'
+        + "\nValues confirmed by the system, each with its origin (use them exactly as they are):\n"
+        + '- city = "Oslo" (profile from user, since 2026-03-01)\n'
+        + '- doc = "D-7" (profile from user, this session only, since 2026-03-01)\n'
         + '\nSummary of the conversation so far:\n- "They spoke of fish."\n'
         + "\nMemories, each with the date on which it was said:\n"
         + '- 2026-03-01, "Tom": "I ski"\n'
