@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import socket
 import socketserver
 import threading
@@ -138,6 +139,8 @@ class _Connection(socketserver.BaseRequestHandler):
         self.request.settimeout(_READ_SECONDS)
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._protocol = h11.Connection(h11.SERVER, max_incomplete_event_size=2 * HEAD_BYTES)
+        self._arrived = bytearray()
+        """What came since the last request ended, as long as a head is read."""
         self.server.entered(self)
 
     def finish(self) -> None:
@@ -171,8 +174,14 @@ class _Connection(socketserver.BaseRequestHandler):
 
     def _one_request(self) -> bool:
         """Read and answer one request; whether the connection can carry another one."""
+        self._arrived[:] = self._protocol.trailing_data[0]
         head = self._next_event()
         if not isinstance(head, h11.Request):
+            return False
+        raw_head = bytes(self._arrived[: len(self._arrived) - len(self._protocol.trailing_data[0])])
+        self._arrived.clear()
+        if ambiguous(raw_head):
+            self._send(self._UNKNOWN, problem(new_request_id(), BadRequest(_AMBIGUOUS)), close=True)
             return False
         started = time.monotonic()
         self.busy = True
@@ -238,16 +247,19 @@ class _Connection(socketserver.BaseRequestHandler):
             event = self._protocol.next_event()
             if event is not h11.NEED_DATA:
                 return event
-            self._protocol.receive_data(self.request.recv(_CHUNK))
+            data = self.request.recv(_CHUNK)
+            if self._protocol.their_state is h11.IDLE:
+                self._arrived += data
+            self._protocol.receive_data(data)
 
-    def _send(self, request: Request, answer: Answer) -> None:
+    def _send(self, request: Request, answer: Answer, close: bool = False) -> None:
         headers = [(name, value) for name, value in answer.headers if name not in _OURS]
         headers.append(("date", format_datetime(datetime.now(UTC), usegmt=True)))
         headers.append(("apigw-requestid", request.id))
         bodyless = answer.status in (204, 304)
         if not bodyless:
             headers.append(("content-length", str(len(answer.body))))
-        if self.server.stopping:
+        if self.server.stopping or close:
             headers.append(("connection", "close"))
         events: list[h11.Event] = [
             h11.Response(status_code=answer.status, headers=headers, reason=responses.get(answer.status, ""))
@@ -274,6 +286,18 @@ class _Connection(socketserver.BaseRequestHandler):
 
 
 _OURS = frozenset({"content-length", "transfer-encoding", "connection", "date", "keep-alive", "upgrade"})
+
+
+_AMBIGUOUS = "lines end in CR LF, and one Content-Length or one Transfer-Encoding says where the body ends"
+_BODY_HEADER = re.compile(rb"^(content-length|transfer-encoding)[ \t]*:([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+
+
+def ambiguous(head: bytes) -> bool:
+    """Whether two readers of ``head``, the bytes from the request line to the empty line, could see two requests in it:
+    h11 takes what RFC 9112 (2.2, 6.3) lets a server refuse, and a proxy in front might read it otherwise.
+    """
+    lengths = _BODY_HEADER.findall(head)
+    return head.count(b"\n") != head.count(b"\r\n") or len(lengths) > 1 or any(b"," in value for _, value in lengths)
 
 
 def _head_bytes(head: h11.Request) -> int:

@@ -85,6 +85,50 @@ def test_what_is_no_request_gets_an_error_and_the_end(server: HttpServer, sent: 
     assert _exchange(server, _get()).startswith(OK)
 
 
+AMBIGUOUS = [
+    "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+    "Content-Length: 4, 4\r\n",
+    "content-length: 4\r\nCONTENT-LENGTH: 4\r\n",
+    "Content-Length: 4\n",
+    "X: y\nContent-Length: 4\r\n",
+]
+
+
+@pytest.mark.parametrize("headers", AMBIGUOUS)
+def test_what_two_readers_could_read_in_two_ways_ends_the_connection(server: HttpServer, headers: str) -> None:
+    """A second request hides in the body; none of it may be acted upon."""
+    sent = f"POST /a HTTP/1.1\r\nHost: here\r\n{headers}\r\n0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: here\r\n\r\n"
+    for before in (b"", _get(target="/first")):
+        answer = _exchange(server, before + sent.encode())
+        ours = answer.rpartition(b"HTTP/1.1 ")[2]
+        assert answer.count(b"HTTP/1.1 ") == 1 + bool(before)
+        assert _code(ours) == "400 invalid_header"
+        assert b"connection: close" in ours.lower()
+        assert b"hidden" not in answer
+
+
+def test_lines_that_end_in_lf_alone_are_no_request(server: HttpServer) -> None:
+    assert _code(_exchange(server, b"GET /a HTTP/1.1\nHost: here\n\n")) == "400 invalid_header"
+
+
+def test_a_head_that_comes_byte_by_byte_is_read_whole(server: HttpServer) -> None:
+    body = "Content-Length: 3\r\nConnection: close\r\n"
+    for headers, found in ((body, b'"length": 3'), ("Content-Length: 3, 3\r\n", b"400")):
+        with _connected(server) as client:
+            for byte in f"POST /a HTTP/1.1\r\nHost: here\r\n{headers}\r\n".encode():
+                client.sendall(bytes([byte]))
+            client.sendall(b"abc")
+            assert found in _said_until_the_end(client)
+
+
+def test_a_body_may_hold_whatever_looks_like_a_head(server: HttpServer) -> None:
+    body = b"a\nContent-Length: 1\nTransfer-Encoding: x\n"
+    head = f"POST /a HTTP/1.1\r\nHost: here\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    assert _exchange(server, head + body + head + body).count(OK) == 2
+
+
 def test_a_request_that_stops_in_the_middle_is_not_acted_upon(server: HttpServer) -> None:
     half = b"POST /a HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n\r\nabc"
     assert _code(_exchange(server, half)) == "400 invalid_header"
