@@ -336,7 +336,7 @@ class IndexWriter(Protocol):
         ...
 
     def refresh(self) -> None:
-        """Make everything applied show in searches, where the engine can be asked to; else it takes its time."""
+        """Return when everything applied shows in searches; where the engine cannot be asked to, after a while."""
         ...
 
     def page(self, limit: int, start: str | None) -> Page[Indexed]:
@@ -345,6 +345,20 @@ class IndexWriter(Protocol):
 
     def versions(self, space: Space, memory_ids: Sequence[str]) -> dict[str, int]:
         """The version of each entry that stands, whether searches see it yet or not."""
+        ...
+
+
+class Indexes(Protocol):
+    """The indexes that there are, one a model, and which of them searches see."""
+
+    def make(self) -> bool:
+        """Make the index of this model unless it is there; whether it was made now. Raises InvalidInput when the
+        cluster is of a kind that cannot be used.
+        """
+        ...
+
+    def show(self) -> None:
+        """Let searches see the index of this model, and no other, from one moment to the next."""
         ...
 
 

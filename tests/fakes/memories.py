@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lethe.domain.identity import Space
+from lethe.domain.indexing import Indexed
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Conflict, NotFound, VersionConflict
@@ -109,3 +110,21 @@ class FakeMemories:
 
     def count(self, space: Space) -> int:
         return len(self._of(space))
+
+    def newest_of_all(self) -> tuple[Indexed, ...]:
+        """Every newest version, those of a space together."""
+        return tuple(
+            Indexed(space, memory.id, memory.version) for space in list(self._spaces) for memory in self.all(space)
+        )
+
+
+class FakeMemoryTable:
+    """All memories of a ``FakeMemories``, page by page."""
+
+    def __init__(self, memories: FakeMemories) -> None:
+        self._memories = memories
+
+    def page(self, limit: int, start: str | None) -> Page[Indexed]:
+        listed, first = self._memories.newest_of_all(), int(start or 0)
+        found = listed[first : first + limit]
+        return Page(found, str(first + limit) if first + limit < len(listed) else None)

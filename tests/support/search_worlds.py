@@ -238,4 +238,5 @@ def _made_index(cluster: Cluster, fake: FakeOpenSearch | None, clock: FixedClock
     name = index_name(alias, EMBEDDER.model)
     cluster.call("PUT", f"/{name}", index_body(EMBEDDER.model, cluster.flavour, shape))
     cluster.call("POST", "/_aliases", {"actions": [{"add": {"index": name, "alias": alias}}]})
-    return OnCluster(cluster, alias, name, OpenSearchWriter(cluster, name, LABEL, clock), fake)
+    writer = OpenSearchWriter(cluster, name, LABEL, clock, sleep=lambda seconds: clock.pass_by(seconds))
+    return OnCluster(cluster, alias, name, writer, fake)

@@ -42,15 +42,26 @@ def access_environment(stack: str | None, around: Surroundings) -> Mapping[str, 
 
     In this order: the stack that was named, the variables of this process, the laptop stack of this folder.
     """
+    return stack_environment(stack, around, ACCESS_TABLE, "no access table")
+
+
+def stack_environment(stack: str | None, around: Surroundings, demanded: str, without: str) -> Mapping[str, str]:
+    """The environment in which the variable ``demanded`` is set; ``without`` says what it means when nothing sets it.
+
+    Raises UsageError.
+    """
     if stack is not None:
         from lethe_client.cli.stack import environment_of_stack
 
-        return {**around.environment, **environment_of_stack(stack)}
-    if around.environment.get(ACCESS_TABLE):
+        found = {**around.environment, **environment_of_stack(stack)}
+        if not found.get(demanded):
+            raise UsageError(without)
+        return found
+    if around.environment.get(demanded):
         return around.environment
     laptop = find_laptop(around.folder)
-    if laptop is None or ACCESS_TABLE not in laptop.environment:
+    if laptop is None or not laptop.environment.get(demanded):
         raise UsageError(
-            f"no access table: start the laptop stack with `make dev`, name a stack with --stack, or set {ACCESS_TABLE}"
+            f"{without}: start the laptop stack with `make dev`, name a stack with --stack, or set {demanded}"
         )
     return {**around.environment, **laptop.environment}

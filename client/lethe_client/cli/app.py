@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lethe_client.cli import keys, memory, tenants
+from lethe_client.cli import index, keys, memory, tenants
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError, real_surroundings
 from lethe_client.errors import LetheError
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None, around: Surroundings | None = None) 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lethe", description="Agent memory that you can prove forgotten.")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--stack", metavar="NAME", help="work on a deployed CloudFormation stack (tenants, keys)")
+    parser.add_argument(
+        "--stack", metavar="NAME", help="work on a deployed CloudFormation stack (tenants, keys, index)"
+    )
     # The same options after the command, as many people type them.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--json", action="store_true", help="print JSON")
@@ -48,5 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     tenants.add_commands(commands, on_stack)
     keys.add_commands(commands, on_stack)
+    index.add_commands(commands, on_stack)
     memory.add_commands(commands, common)
     return parser

@@ -26,10 +26,17 @@ class _CloudFormation(Protocol):
 
 
 _VARIABLES = {"AccessTableName": "LETHE_ACCESS_TABLE", "MasterSecretArn": "LETHE_SECRET_ARN"}
+_OF_THE_INDEX = {
+    "SubjectsTableName": "LETHE_SUBJECTS_TABLE",
+    "MemoriesTableName": "LETHE_MEMORIES_TABLE",
+    "EmbedderName": "LETHE_EMBEDDER",
+    "SearchUrl": "LETHE_OPENSEARCH_URL",
+    "SearchFlavour": "LETHE_OPENSEARCH_FLAVOUR",
+}
 
 
 def environment_of_stack(name: str, fetch: FetchOutputs | None = None) -> dict[str, str]:
-    """The settings that the access service needs, from the outputs of the stack.
+    """The settings of tenants and keys, and of the search index where there is one, from the outputs of the stack.
 
     Raises:
         CommandError: the stack cannot be read with the AWS credentials of this shell.
@@ -39,7 +46,8 @@ def environment_of_stack(name: str, fetch: FetchOutputs | None = None) -> dict[s
     missing = [output for output in _VARIABLES if not outputs.get(output)]
     if missing:
         raise UsageError(f"the stack has no output {', '.join(missing)}: is it one of Lethe?")
-    return {variable: outputs[output] for output, variable in _VARIABLES.items()}
+    known = _VARIABLES | _OF_THE_INDEX
+    return {variable: outputs[output] for output, variable in known.items() if outputs.get(output)}
 
 
 def _cloudformation_outputs(name: str) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 if TYPE_CHECKING:
     from lethe.services.access import Access
+    from lethe.services.reconcile import Reconciler
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a module adds its commands to."""
@@ -34,11 +35,22 @@ class Surroundings:
     out: TextIO
     err: TextIO
     build_access: Callable[[Mapping[str, str]], Access]
+    build_reconciler: Callable[[Mapping[str, str]], Reconciler]
 
 
 def real_surroundings() -> Surroundings:
     """Those of this process."""
-    return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, _build_access)
+    return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, _build_access, _build_reconciler)
+
+
+def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:
+    from lethe.entry.wiring import reconciler
+
+    os.environ.update(aws_variables(environment))
+    try:
+        return reconciler(environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _build_access(environment: Mapping[str, str]) -> Access:

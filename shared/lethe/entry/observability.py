@@ -20,8 +20,8 @@ class Observer(Protocol):
         ...
 
 
-class IndexObserver:
-    """Told of every batch of the index's stream."""
+class PowertoolsIndexObserver:
+    """The same log and metrics, for batches."""
 
     def __init__(self) -> None:
         self._logger = Logger(service="lethe-index")
@@ -41,6 +41,18 @@ class IndexObserver:
         self._logger.warning("away", error=type(error).__name__)
         self._metrics.add_metric("IndexAway", MetricUnit.Count, 1)
         self._metrics.flush_metrics()
+
+
+class IndexObserver(Protocol):
+    """Told of every batch of the index's stream."""
+
+    def indexed(self, applied: int, again: int, dead: int, lag_seconds: float) -> None:
+        """A batch was worked on; ``lag_seconds`` is the age of its oldest record."""
+        ...
+
+    def away(self, error: BaseException) -> None:
+        """The index, the table or the queue did not answer; the batch comes again."""
+        ...
 
 
 class PowertoolsObserver:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from lethe.services.access import Access
     from lethe.services.entities import EntityDesk
     from lethe.services.memories import MemoryDesk
+    from lethe.services.reconcile import Reconciler
     from lethe.services.remember import Remember
     from lethe.services.sessions import SessionDesk
     from lethe.services.spaces import Spaces
@@ -123,7 +124,7 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
     from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
     from lethe.adapters.dynamodb.memories import DynamoMemories
     from lethe.adapters.system import SystemClock
-    from lethe.entry.observability import IndexObserver
+    from lethe.entry.observability import PowertoolsIndexObserver
     from lethe.entry.stream import StreamApplication
     from lethe.services.indexing import Indexer
 
@@ -140,7 +141,37 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
     indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _INDEX_WRITE_SECONDS)
     url = settings.dead_letters_url
     letters = QueueDeadLetters(settings.region, url) if url is not None else NoDeadLetters()
-    return StreamApplication(indexer.apply, letters, IndexObserver(), clock)
+    return StreamApplication(indexer.apply, letters, PowertoolsIndexObserver(), clock)
+
+
+def reconciler(environment: Mapping[str, str]) -> Reconciler:
+    """The search index's upkeep, for the command line and the laptop."""
+    from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
+    from lethe.adapters.dynamodb.memories import DynamoMemories
+    from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
+    from lethe.adapters.embedders import make_embedder
+    from lethe.adapters.opensearch.administration import IndexAdministration
+    from lethe.adapters.system import SystemClock
+    from lethe.services.reconcile import Reconciler
+
+    settings = IndexSettings.from_environment(environment)
+    database = _database(
+        settings.region,
+        settings.dynamodb_endpoint,
+        subjects=settings.subjects_table,
+        memories=settings.memories_table,
+    )
+    model = make_embedder(settings.embedder, region=settings.region, url=settings.embedder_url).model
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    clock = SystemClock()
+    return Reconciler(
+        DynamoSubjectHeads(database),
+        DynamoMemories(database),
+        DynamoMemoryTable(database),
+        _index_writer(settings, clock),
+        IndexAdministration(cluster, settings.opensearch_alias, model),
+        clock,
+    )
 
 
 def _index_writer(settings: IndexSettings, clock: Clock) -> OpenSearchWriter:

@@ -10,6 +10,7 @@ from pathlib import Path
 from lethe.domain.access import ApiKey, Tenant
 from lethe.errors import Conflict, NotFound
 from lethe.services.access import Access
+from lethe.services.reconcile import Reconciler
 from lethe_client.cli import main
 from lethe_client.cli.surroundings import Surroundings
 
@@ -73,6 +74,8 @@ class World:
     tables: dict[str, AccessTable] = field(default_factory=dict)
     out: str = ""
     err: str = ""
+    reconciler: Reconciler | None = None
+    index_settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ids = _Ids()
@@ -80,7 +83,7 @@ class World:
     def run(self, *argv: str) -> int:
         """The exit status; what was printed is in `out` and `err`."""
         out, err = io.StringIO(), io.StringIO()
-        status = main(list(argv), Surroundings(self.environment, self.folder, out, err, self._access))
+        status = main(list(argv), Surroundings(self.environment, self.folder, out, err, self._access, self._reconciler))
         self.out, self.err = out.getvalue(), err.getvalue()
         return status
 
@@ -94,6 +97,11 @@ class World:
         environment = {"LETHE_ACCESS_TABLE": table, "LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1"}
         content = {"url": url, "api_key": "lk_dev_key", "tenant": "dev", "environment": environment}
         (self.folder / ".lethe" / "dev.json").write_text(json.dumps(content), encoding="utf-8")
+
+    def _reconciler(self, environment: Mapping[str, str]) -> Reconciler:
+        assert self.reconciler is not None
+        self.index_settings = dict(environment)
+        return self.reconciler
 
     def _access(self, environment: Mapping[str, str]) -> Access:
         table = self.tables.setdefault(environment["LETHE_ACCESS_TABLE"], AccessTable())

@@ -198,6 +198,28 @@ class Database:
                 return
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    def scan_page(
+        self, row: type[Row], prefix: str, attributes: Sequence[str], start: Item | None, limit: int
+    ) -> tuple[list[Item], Item | None]:
+        """A stretch of the whole table, read consistently: ``attributes`` of the items whose sort key begins with
+        ``prefix`` among the next ``limit`` items, and where to go on. A partition's items come together, in order.
+        """
+        names = {f"#a{n}": name for n, name in enumerate(attributes)}
+        request: Request = {
+            "TableName": table_of(row),
+            "ConsistentRead": True,
+            "Limit": limit,
+            "ProjectionExpression": ", ".join(names),
+            "FilterExpression": "begins_with(#s, :p)",
+            "ExpressionAttributeNames": {"#s": "sk", **names},
+            "ExpressionAttributeValues": {":p": {"S": prefix}},
+        }
+        if start is not None:
+            request["ExclusiveStartKey"] = start
+        with translated():
+            answer = self._client.scan(**request)  # type: ignore[arg-type]  # built right here
+        return cast("list[Item]", answer["Items"]), cast("Item | None", answer.get("LastEvaluatedKey"))
+
     def first_page(self, row: type[Row], pk: str, keys: KeyRange) -> tuple[list[Item], bool]:
         """The first megabyte of a key range, and whether it goes on behind that."""
         with translated():

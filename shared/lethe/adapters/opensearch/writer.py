@@ -7,7 +7,8 @@ entry that must come back within that time is told to try again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -28,7 +29,10 @@ _REMOVED_FOR_GOOD: Final = 2**62
 class OpenSearchWriter:
     """``IndexWriter`` on the index ``name``, for vectors of the model ``label``."""
 
-    def __init__(self, cluster: Cluster, name: str, label: str, clock: Clock) -> None:
+    def __init__(
+        self, cluster: Cluster, name: str, label: str, clock: Clock, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._sleep = sleep
         self._clock = clock
         self._cluster = cluster
         self._name = name
@@ -49,9 +53,11 @@ class OpenSearchWriter:
         return cast(int, answer["count"])
 
     def refresh(self, within: float = 30.0) -> None:
-        """Make what was written show in searches, where that can be asked for."""
+        """Asked for where it can be; else waited for, with as much again for shards that are late."""
         if self._cluster.abilities.refreshes:
             self._cluster.call("POST", f"/{self._name}/_refresh", within=within)
+        else:
+            self._sleep(2.0 * self._cluster.abilities.refresh_seconds)
 
     def page(self, limit: int, start: str | None, within: float = 30.0) -> Page[Indexed]:
         """All entries of all spaces, for the reconciler; by subject, epoch and memory, at most ``limit``."""
@@ -67,6 +73,27 @@ class OpenSearchWriter:
         answer = self._cluster.search(self._name, body, within)
         found = [_indexed(cast(Json, hit["_source"])) for hit in cast("list[Json]", cast(Json, answer["hits"])["hits"])]
         return Page(tuple(found), _after(found[-1]) if len(found) == limit else None)
+
+    def versions(self, space: Space, memory_ids: Sequence[str], within: float = 30.0) -> dict[str, int]:
+        """One read by ids, which does not wait for a refresh."""
+        docs = [self._named(space, memory_id) | {"_source": ["version"]} for memory_id in memory_ids]
+        found = self._found(docs, within)
+        return {
+            memory_id: cast(int, cast(Json, found[entry_id(space, memory_id)]["_source"])["version"])
+            for memory_id in memory_ids
+            if entry_id(space, memory_id) in found
+        }
+
+    def _named(self, space: Space, memory_id: str) -> Json:
+        named: Json = {"_id": entry_id(space, memory_id)}
+        return named | {"routing": space.subject} if self._cluster.abilities.routing else named
+
+    def _found(self, docs: Sequence[Json], within: float) -> dict[str, Json]:
+        """Those of ``docs`` that there are, by ``_id``."""
+        if not docs:
+            return {}
+        answer = self._cluster.call("POST", f"/{self._name}/_mget", {"docs": docs}, within)
+        return {str(doc["_id"]): doc for doc in cast("list[Json]", answer["docs"]) if doc.get("found")}
 
     def _lines(self, change: Change) -> list[Json]:
         action: Json = {}
@@ -89,7 +116,8 @@ class OpenSearchWriter:
             for change, outcome in zip(changes, outcomes, strict=True)
             if outcome is Outcome.SUPERSEDED and isinstance(change, Put)
         ]
-        standing = self._standing(doubtful, within)
+        docs = [self._named(put.space, put.memory_id) | {"_source": False} for put in doubtful]
+        standing = self._found(docs, within)
         for change, outcome in zip(changes, outcomes, strict=True):
             met_tombstone = (
                 outcome is Outcome.SUPERSEDED
@@ -97,16 +125,6 @@ class OpenSearchWriter:
                 and entry_id(change.space, change.memory_id) not in standing
             )
             yield Outcome.RETRY if met_tombstone else outcome
-
-    def _standing(self, puts: Sequence[Put], within: float) -> set[str]:
-        """Which of these have an entry, seen or not yet by searches."""
-        if not puts:
-            return set()
-        docs: list[Json] = [
-            {"_id": entry_id(put.space, put.memory_id), "routing": put.space.subject, "_source": False} for put in puts
-        ]
-        answer = self._cluster.call("POST", f"/{self._name}/_mget", {"docs": docs}, within)
-        return {str(doc["_id"]) for doc in cast("list[Json]", answer["docs"]) if doc.get("found")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,134 @@
+"""Divergences of every kind, injected, found, mended; a second run changes nothing; safe while both are written to."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from lethe.adapters.opensearch.administration import IndexAdministration
+from lethe.adapters.opensearch.flavours import Flavour
+from lethe.domain.head import SubjectState
+from lethe.domain.identity import Space
+from lethe.domain.indexing import Indexed, Outcome, Put, Remove
+from lethe.ports import Page
+from lethe.services.reconcile import Findings, Reconciler
+from tests.fakes.memories import FakeMemoryTable
+from tests.support.search_worlds import EMBEDDER, PATIENT_SECONDS, World, fake_world, texts
+
+NOBODY = lambda findings: None  # noqa: E731  # no progress is shown
+
+
+@pytest.fixture(params=list(Flavour), ids=lambda flavour: flavour.value)
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    with ThreadPoolExecutor(8) as threads:
+        yield fake_world(request.param, threads)
+
+
+def reconciler(world: World) -> Reconciler:
+    assert world.on is not None
+    table = FakeMemoryTable(world.memories)
+    indexes = IndexAdministration(world.on.cluster, world.on.alias, EMBEDDER.model)
+    return Reconciler(world.heads, world.memories, table, world.writer, indexes, world.clock, PATIENT_SECONDS)
+
+
+def apply(world: World, *changes: Put | Remove) -> None:
+    assert set(world.writer.apply(changes, PATIENT_SECONDS)) <= {Outcome.APPLIED}
+
+
+def in_step(world: World) -> None:
+    """Every readable memory has its entry, of its version, and there is no other."""
+    heads = {space: world.heads.read(space.tenant, space.subject) for space, _ in spaces(world)}
+    expected = {
+        (each.space, each.memory_id, each.version)
+        for each in world.memories.newest_of_all()
+        if (head := heads[each.space]) and head.epoch == each.space.epoch and head.state is SubjectState.ACTIVE
+    }
+    world.show()
+    entries = world.writer.page(10_000, None).items
+    assert {(each.space, each.memory_id, each.version) for each in entries} == expected
+    assert len(entries) == len(expected)
+
+
+def spaces(world: World) -> list[tuple[Space, int]]:
+    return list(Counter(each.space for each in world.memories.newest_of_all()).items())
+
+
+def test_five_hundred_of_five_hundred_divergences_are_mended(world: World) -> None:
+    chance = random.Random(11)
+    whole = [world.subject(f"tenant-{n % 3}") for n in range(20)]
+    fenced = [world.subject() for _ in range(5)]
+    for space in (*whole, *fenced):
+        world.say(space, *(f"fact {n} of {space.subject}" for n in range(40)))
+    world.catch_up()
+    victims = [(space, memory) for space in whole for memory in world.memories.all(space)]
+    chance.shuffle(victims)
+    missing, stale, orphans = victims[:150], victims[150:300], victims[300:400]
+    apply(world, *(Remove(space, memory.id, memory.version) for space, memory in missing))
+    for space, memory in stale:
+        world.change(space, memory, text=f"{memory.text}, later")
+    for space, memory in orphans:
+        world.memories.delete(space, [memory.id])
+    cut = [(space, memory) for space in fenced[:3] for memory in world.memories.all(space)[:40]]
+    for space in fenced[:3]:
+        head = world.heads.read(space.tenant, space.subject)
+        assert head is not None
+        world.heads.put(replace(head, epoch=2, state=SubjectState.ERASED))
+    world.show()
+    # Tombstones of what was removed refuse old versions for a while; an operator comes later than that.
+    world.clock.pass_by(120)
+
+    found = reconciler(world).check(NOBODY)
+    assert (found.missing, found.stale, found.orphans, found.fenced) == (150, 150, 100, len(cut))
+    assert found.divergences == 520
+    assert found.mended == 0
+
+    mended = reconciler(world).repair(NOBODY)
+    assert (mended.divergences, mended.mended, mended.refused) == (520, 520, 0)
+    in_step(world)
+
+    world.show()
+    again = reconciler(world).repair(NOBODY)
+    assert (again.divergences, again.mended) == (0, 0)
+
+
+def test_a_rebuild_fills_an_index_that_is_not_there_and_lets_searches_see_it(world: World) -> None:
+    assert world.on is not None
+    space = world.subject()
+    world.say(space, "Ann plays the cello", *(f"fact {n}" for n in range(150)))
+    world.on.cluster.call("DELETE", f"/{world.on.index}")
+    seen: list[Findings] = []
+    findings = reconciler(world).rebuild(lambda found: seen.append(replace(found)))
+    assert (findings.memories, findings.mended, findings.entries) == (151, 151, 151)
+    assert seen[0].memories <= seen[-1].memories == 151
+    in_step(world)
+    world.show()
+    result = world.search(space, "Who plays the cello?")
+    assert (result.degraded, texts(result)[0], result.stored) == (False, "Ann plays the cello", 151)
+
+
+def test_a_repair_beside_writers_undoes_nothing(world: World) -> None:
+    """Memories change between the page that is compared and the entry that is written: the later version stays."""
+    space = world.subject()
+    world.say(space, *(f"fact {n}" for n in range(60)))
+    world.catch_up()
+
+    class Meddling(FakeMemoryTable):
+        def page(self, limit: int, start: str | None) -> Page[Indexed]:
+            page = super().page(limit, start)
+            for memory in world.memories.all(space)[:20]:
+                world.change(space, memory, text=f"{memory.text} again")
+            world.delete(space, *world.memories.all(space)[40:45])
+            world.say(space, f"a new fact beside the page {start}")
+            world.catch_up()
+            return page
+
+    assert world.on is not None
+    indexes = IndexAdministration(world.on.cluster, world.on.alias, EMBEDDER.model)
+    table = Meddling(world.memories)
+    Reconciler(world.heads, world.memories, table, world.writer, indexes, world.clock, PATIENT_SECONDS).repair(NOBODY)
+    in_step(world)
