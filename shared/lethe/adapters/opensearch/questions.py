@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
-from lethe.adapters.opensearch.documents import MARK
+from lethe.adapters.opensearch.documents import MARK, short_numbers
 from lethe.adapters.opensearch.filters import Clause, accepted, inside
 from lethe.domain.identity import Space
 from lethe.domain.json_values import JsonValue
@@ -98,7 +98,7 @@ class Counts:
 def vector_search(space: Space, filters: MemoryFilter, now: datetime, vector: Vector, k: int) -> Json:
     """The ``k`` nearest entries."""
     clause: Clause = {"bool": {"filter": accepted(space, filters, now)}}
-    knn: Json = {"embedding": {"vector": [float(x) for x in vector], "k": k, "filter": clause}}
+    knn: Json = {"embedding": {"vector": short_numbers(vector), "k": k, "filter": clause}}
     return {"size": k, "_source": _SOURCE, "query": {"knn": knn}}
 
 
