@@ -192,7 +192,7 @@ def _wait_until_it_answers(process: subprocess.Popen[bytes], url: str, words: IO
     deadline = time.monotonic() + _START_SECONDS
     with urllib3.PoolManager(retries=False, timeout=10.0) as http:
         while process.poll() is None and time.monotonic() < deadline:
-            if _is_ready(http, url):
+            if _is_ready(http, url, process.pid):
                 return
             time.sleep(0.1)
     words.seek(0)
@@ -204,13 +204,15 @@ def _pid_file(home: Path) -> Path:
     return home.with_name(f"{home.name}.pid")
 
 
-def _is_ready(http: urllib3.PoolManager, url: str) -> bool:
-    """Whether it answers, and every index that it holds can be searched."""
+def _is_ready(http: urllib3.PoolManager, url: str, pid: int) -> bool:
+    """Whether it answers and is no other node on the same port, and every index that it holds can be searched."""
     try:
-        answer = http.request("GET", f"{url}/_cluster/health?wait_for_status=yellow&timeout=5s")
-    except urllib3.exceptions.HTTPError:
+        health = http.request("GET", f"{url}/_cluster/health?wait_for_status=yellow&timeout=5s")
+        told = http.request("GET", f"{url}/_nodes/_local/process?filter_path=nodes.*.process.id")
+        processes = [node["process"]["id"] for node in told.json()["nodes"].values()]
+    except (urllib3.exceptions.HTTPError, ValueError, KeyError, AttributeError):
         return False  # not yet
-    return answer.status == 200
+    return health.status == 200 and processes == [pid]
 
 
 def _reason(log: str) -> str:

@@ -55,7 +55,9 @@ class _Iterator(TypedDict):
     ShardIterator: str
 
 
-class _Page(TypedDict, total=False):
+class Page(TypedDict, total=False):
+    """An answer of GetRecords; a shard that was read to its end has no next iterator."""
+
     Records: Sequence[RecordRead]
     NextShardIterator: str
 
@@ -78,7 +80,7 @@ class StreamsClient(Protocol):
         """A place to read from."""
         ...
 
-    def get_records(self, *, ShardIterator: str, Limit: int) -> _Page:  # noqa: N803  # AWS's names
+    def get_records(self, *, ShardIterator: str, Limit: int) -> Page:  # noqa: N803  # AWS's names
         """Records from there on."""
         ...
 

@@ -123,9 +123,22 @@ def test_a_table_is_what_its_description_says(client: DynamoDBClient) -> None:
 
 
 def test_streams_on_demand(client: DynamoDBClient) -> None:
-    create_tables(client, {"DataTable": TABLE}, {"DataTable": "data"}, streams=True)
+    tables: dict[str, JsonObject] = {"DataTable": TABLE, "OtherTable": TABLE}
+    names = {"DataTable": "data", "OtherTable": "other"}
+    assert create_tables(client, tables, names, streams={"DataTable"}) == frozenset()
     made = client.describe_table(TableName="data")["Table"]
     assert made["StreamSpecification"]["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert "LatestStreamArn" not in client.describe_table(TableName="other")["Table"]
+
+
+def test_a_table_of_an_older_run_gets_its_stream_once(client: DynamoDBClient) -> None:
+    create_tables(client, {"DataTable": TABLE}, {"DataTable": "data"})
+    client.put_item(TableName="data", Item=ITEM)
+    assert create_tables(client, {"DataTable": TABLE}, {"DataTable": "data"}, streams={"DataTable"}) == {"data"}
+    stream = client.describe_table(TableName="data")["Table"]["LatestStreamArn"]
+    assert create_tables(client, {"DataTable": TABLE}, {"DataTable": "data"}, streams={"DataTable"}) == frozenset()
+    assert client.describe_table(TableName="data")["Table"]["LatestStreamArn"] == stream
+    assert client.get_item(TableName="data", Key={"pk": ITEM["pk"], "sk": ITEM["sk"]})["Item"] == ITEM
 
 
 def test_a_table_with_other_keys_is_not_taken_over(client: DynamoDBClient) -> None:
