@@ -35,7 +35,7 @@ def test_writes_are_410_and_reads_404(api_stack: ApiStack, tenant: TenantOnStack
         if not route.permissions:
             continue
         path = route.path.format(id=memory_id, session_id="s", key="k", user_id="ann")
-        answer = api.send(route.method, path, _body(route), None if route.body else {"user_id": "ann"})
+        answer = api.send(route.method, path, _body(route), {"user_id": "ann"} if route.query else None)
         if route.operation == "describe_subject" and state == "erasing":
             assert answer.ok()["state"] == "erasing"
         elif route.function == "write":

@@ -10,12 +10,13 @@ import pytest
 from pydantic import BaseModel
 
 from lethe.entry.api.entities import PutEntity
-from lethe.entry.api.memories import AddBatch, AddMemories, ChangeMemory, SearchMemories
+from lethe.entry.api.memories import AddBatch, AddMemories, BatchItem, ChangeMemory, SearchMemories
 from lethe.entry.api.recall import RecallMemory
 from lethe.entry.api.sessions import AppendMessages
 from lethe.entry.events import Event
 from lethe.entry.reading import read_body, seen_version, validated_body, validated_query
 from lethe.entry.routes import MAXIMUM_BODY_BYTES, ROUTES, Route
+from lethe.entry.shape import oversized
 from lethe.errors import InvalidInput, MalformedRequest, TooLarge
 
 JSON = {"content-type": "application/json"}
@@ -252,3 +253,12 @@ def test_anything_else_is_no_version(value: str) -> None:
 
 def test_without_the_header_no_version_was_seen() -> None:
     assert seen_version(BY_OPERATION["put_entity"], {}) is None
+
+
+def test_an_item_of_a_batch_is_measured_too() -> None:
+    item = {"text": "x", "metadata": {"a": [0] * 60_000}}
+
+    assert [(e.field, e.message) for e in oversized(BatchItem, item)] == [("metadata", "at most 4096 bytes as JSON")]
+    assert list(oversized(BatchItem, {"text": "x", "metadata": {"a": [0] * 1_000}})) == []
+    (unknown,) = oversized(BatchItem, dict.fromkeys(map(str, range(60_000)), 1))
+    assert (unknown.field, unknown.message) == ("body", "has too many unknown fields")

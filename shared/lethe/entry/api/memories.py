@@ -33,7 +33,7 @@ from lethe.entry.api.types import (
     Version,
     refused,
 )
-from lethe.services.remember import Outcome, Statement, StatementDefaults
+from lethe.services.remember import Statement, StatementDefaults
 
 Item = TypeVar("Item")
 
@@ -363,47 +363,3 @@ class FoundOut(Out):
     outcome: Literal["found", "nothing_stored", "nothing_relevant"]
     degraded: bool
     explain: list[CandidateOut] | None = Field(default=None, exclude_if=lambda trace: trace is None)
-
-
-def memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) -> dict[str, object]:
-    """The fields of an answered memory."""
-    return {
-        "id": memory.id,
-        "user_id": user_id,
-        "text": memory.text,
-        "kind": memory.kind,
-        "speaker": memory.speaker,
-        "occurred_at": memory.occurred_at,
-        "status": status,
-        "confidence": memory.confidence,
-        "language": memory.language,
-        "metadata": memory.metadata,
-        "source": SourceOut(
-            session_id=memory.source.session_id,
-            message_ids=list(memory.source.message_ids),
-            actor=memory.source.actor,
-            origin=memory.source.origin,
-        ),
-        "valid_from": memory.valid_from,
-        "valid_until": memory.valid_until,
-        "created_at": memory.created_at,
-        "updated_at": memory.updated_at,
-        "version": memory.version,
-        "heat": memory.heat,
-        "pinned": memory.pinned,
-        "frozen": memory.frozen,
-        "derived_from": list(memory.derived_from),
-    }
-
-
-def outcome_out(outcome: Outcome, memory: MemoryOut | KnownMemoryOut | None) -> OutcomeOut:
-    """One outcome as it is answered."""
-    return OutcomeOut.model_validate(
-        {
-            "event": outcome.event,
-            "reason": outcome.reason,
-            "detail": outcome.detail,
-            "memory": memory,
-            "replaces": list(outcome.replaces),
-        }
-    )

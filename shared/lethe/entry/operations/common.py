@@ -14,18 +14,61 @@ from lethe.entry.api.memories import (
     OutcomeOut,
     RememberedOut,
     ScoredMemoryOut,
-    memory_fields,
-    outcome_out,
+    SourceOut,
 )
 from lethe.entry.call import Call
 from lethe.errors import Forbidden, InvalidInput
 from lethe.services.remember import DUPLICATE, Outcome, Remembered
 
 
+def _memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) -> dict[str, object]:
+    """The fields of an answered memory."""
+    return {
+        "id": memory.id,
+        "user_id": user_id,
+        "text": memory.text,
+        "kind": memory.kind,
+        "speaker": memory.speaker,
+        "occurred_at": memory.occurred_at,
+        "status": status,
+        "confidence": memory.confidence,
+        "language": memory.language,
+        "metadata": memory.metadata,
+        "source": SourceOut(
+            session_id=memory.source.session_id,
+            message_ids=list(memory.source.message_ids),
+            actor=memory.source.actor,
+            origin=memory.source.origin,
+        ),
+        "valid_from": memory.valid_from,
+        "valid_until": memory.valid_until,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "version": memory.version,
+        "heat": memory.heat,
+        "pinned": memory.pinned,
+        "frozen": memory.frozen,
+        "derived_from": list(memory.derived_from),
+    }
+
+
+def _outcome_out(outcome: Outcome, memory: MemoryOut | KnownMemoryOut | None) -> OutcomeOut:
+    """One outcome as it is answered."""
+    return OutcomeOut.model_validate(
+        {
+            "event": outcome.event,
+            "reason": outcome.reason,
+            "detail": outcome.detail,
+            "memory": memory,
+            "replaces": list(outcome.replaces),
+        }
+    )
+
+
 def memory_out(memory: Memory, user_id: str | None, now: datetime) -> MemoryOut:
     """A memory as it is answered. A superseded version is obsolete, whatever it was."""
     status = memory.status_at(now) if memory.superseded_at is None else MemoryStatus.OBSOLETE
-    return MemoryOut.model_validate(memory_fields(memory, user_id, status))
+    return MemoryOut.model_validate(_memory_fields(memory, user_id, status))
 
 
 def known_out(memory: Memory, user_id: str | None, now: datetime, said: Mapping[str, object]) -> KnownMemoryOut:
@@ -36,7 +79,7 @@ def known_out(memory: Memory, user_id: str | None, now: datetime, said: Mapping[
 
 def scored_out(candidate: Candidate, user_id: str | None, now: datetime) -> ScoredMemoryOut:
     """A candidate that is answered."""
-    fields = memory_fields(candidate.memory, user_id, candidate.memory.status_at(now))
+    fields = _memory_fields(candidate.memory, user_id, candidate.memory.status_at(now))
     return ScoredMemoryOut.model_validate(fields | {"score": candidate.score})
 
 
@@ -51,7 +94,7 @@ def outcomes_out(remembered: Remembered, call: Call, now: datetime) -> list[Outc
             return known_out(outcome.memory, call.user_id, now, {})
         return memory_out(outcome.memory, call.user_id, now)
 
-    return [outcome_out(outcome, shown(outcome)) for outcome in remembered.outcomes]
+    return [_outcome_out(outcome, shown(outcome)) for outcome in remembered.outcomes]
 
 
 def remembered_out(remembered: Remembered, call: Call, now: datetime) -> RememberedOut:
