@@ -24,7 +24,7 @@ from bench.quality.data import SETS, Conversation, DataSet, Question, load
 from bench.quality.metrics import Quality, auc, quality
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.domain.relevance import Document
-from lethe.entry.wiring import access_service
+from lethe.entry.wiring.access import access_service
 from lethe_local.stack import LocalStack, StackOptions
 
 _ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,8 @@ from typing import TypedDict
 
 from bench.speed.rig import ROOT, TENANT, Tables, call, event, new_user
 from lethe.entry.events import Event
-from lethe.entry.wiring import access_service, build_write
+from lethe.entry.wiring.access import access_service
+from lethe.entry.wiring.api import build_write
 from tests.support.embedding_servers import EmbeddingServer
 
 FLOOR = "boto3"

@@ -13,7 +13,7 @@ from bench.speed.rig import Context, Handler, Tables, call, check, event, new_us
 from bench.speed.spans import Recorder, Request
 from lethe.domain.json_values import JsonObject
 from lethe.entry.events import Event, HttpResponse
-from lethe.entry.wiring import build_recall, build_write
+from lethe.entry.wiring.api import build_recall, build_write
 
 BATCH = 1_000
 SEARCH = "POST /v1/memories/search"

@@ -7,9 +7,10 @@ from typing import Final
 from bench.speed.spans import Place, Recorder, Span, timing
 from lethe.adapters import scan_index, scan_view
 from lethe.adapters.dynamodb import bulk, client, heads, memories
-from lethe.entry import application, observability, wiring
+from lethe.entry import application, observability
 from lethe.entry.operations import memories as memory_operations
 from lethe.entry.operations import recall as recall_operations
+from lethe.entry.wiring import stores
 from lethe.ports import Embedder
 from lethe.services import recall, remember
 
@@ -66,7 +67,7 @@ def watching(recorder: Recorder, embedder: Embedder) -> Iterator[None]:
         made.meta.events.register("after-call-error.dynamodb", hooks.after)
         return made
 
-    wiring._client.cache_clear()  # a client made before has no ears
+    stores._client.cache_clear()  # a client made before has no ears
     client.make_client = watched  # type: ignore[assignment]  # the same client, with ears
     plain = embedder.embed
     embedder.embed = recorder.timed(EMBED, plain, is_call=True)  # type: ignore[method-assign,assignment]  # same
@@ -75,7 +76,7 @@ def watching(recorder: Recorder, embedder: Embedder) -> Iterator[None]:
             yield
     finally:
         client.make_client = make
-        wiring._client.cache_clear()
+        stores._client.cache_clear()
         embedder.embed = plain  # type: ignore[method-assign]  # back as it was
 
 

@@ -1,6 +1,6 @@
 """Writes: sessions, memories, entities."""
 
 from lethe.entry.lambda_handler import LambdaHandler
-from lethe.entry.wiring import build_write as build
+from lethe.entry.wiring.api import build_write as build
 
 lambda_handler = LambdaHandler(build)

@@ -23,7 +23,7 @@ from typing import cast, get_args
 import urllib3
 from botocore.exceptions import BotoCoreError
 
-from lethe.entry.wiring import access_service
+from lethe.entry.wiring.access import access_service
 from lethe_local.backends import Choice
 from lethe_local.dev_key import TENANT, dev_key
 from lethe_local.intrinsics import TemplateError

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from lethe.domain import keys
 from lethe.domain.identity import subject_of
 from lethe.domain.times import parse_rfc3339
-from lethe.entry.wiring import access_service
+from lethe.entry.wiring.access import access_service
 from lethe.services.access import Access
 from lethe_local.backends import dynamodb_client
 from lethe_local.stack import LocalStack, StackOptions

@@ -14,7 +14,7 @@ from botocore.model import OperationModel
 
 from lethe.adapters.system import SystemClock
 from lethe.domain.json_values import JsonObject, JsonValue
-from lethe.entry.wiring import access_service
+from lethe.entry.wiring.access import access_service
 from lethe.ports import Clock
 from lethe_local.backends import dynamodb_client
 from lethe_local.exchange import Answer, Request

@@ -75,7 +75,17 @@ def test_traffic_is_limited_by_parameters() -> None:
 
 
 def test_the_command_line_finds_what_it_needs_in_the_outputs() -> None:
-    outputs = {name: f"<{name}>" for name in mapping(stack().expanded["Outputs"])}
+    declared = mapping(stack().expanded["Outputs"])
+    outputs = {name: f"<{name}>" for name in declared}
     settings = environment_of_stack("lethe", fetch=lambda _: outputs)
-    assert settings == {"LETHE_ACCESS_TABLE": "<AccessTableName>", "LETHE_SECRET_ARN": "<MasterSecretArn>"}
+    access = {"LETHE_ACCESS_TABLE": "<AccessTableName>", "LETHE_SECRET_ARN": "<MasterSecretArn>"}
+    always = {
+        "LETHE_SUBJECTS_TABLE": "<SubjectsTableName>",
+        "LETHE_MEMORIES_TABLE": "<MemoriesTableName>",
+        "LETHE_EMBEDDER": "<EmbedderName>",
+    }
+    index = {"LETHE_OPENSEARCH_URL": "<SearchUrl>", "LETHE_OPENSEARCH_FLAVOUR": "<SearchFlavour>"}
+    assert settings == access | always | index
     assert "ApiUrl" in outputs
+    scanning = {name: text for name, text in outputs.items() if "Condition" not in mapping(declared[name])}
+    assert environment_of_stack("lethe", fetch=lambda _: scanning) == access | always

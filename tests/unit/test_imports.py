@@ -17,12 +17,12 @@ ALLOWED = {
     "functions": {"entry"},
     "entry": {"entry", "services", "ports", "adapters", "domain", "errors"},
     "services": {"services", "ports", "domain", "errors"},
-    "ports": {"domain", "errors"},
+    "ports": {"ports", "domain", "errors"},
     "adapters": {"adapters", "ports", "domain", "errors"},
     "domain": {"domain"},
     "errors": set(),
 }
-# The one module that knows adapters, since it puts everything together.
+# The one package that knows adapters, since it puts everything together.
 COMPOSITION_ROOT = "lethe.entry.wiring"
 
 # What would bring time, chance, the environment, files or the network into pure rules.
@@ -82,7 +82,7 @@ def test_imports_point_one_way(path: Path) -> None:
         return
     reached = {layer_of(target) for target in imported(parsed(path))} - {None}
     allowed = ALLOWED[layer]
-    if layer == "entry" and name != COMPOSITION_ROOT:
+    if layer == "entry" and not name.startswith(COMPOSITION_ROOT):
         allowed = allowed - {"adapters"}
 
     assert reached <= allowed

@@ -44,7 +44,7 @@ def real_surroundings() -> Surroundings:
 
 
 def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:
-    from lethe.entry.wiring import reconciler
+    from lethe.entry.wiring.search import reconciler
 
     os.environ.update(aws_variables(environment))
     try:
@@ -57,7 +57,7 @@ def _build_access(environment: Mapping[str, str]) -> Access:
     # Imported here: the HTTP commands need nothing of it, and it takes longer than they do.
     from pydantic import ValidationError
 
-    from lethe.entry.wiring import access_service
+    from lethe.entry.wiring.access import access_service
 
     os.environ.update(aws_variables(environment))
     try:

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lethe.entry.wiring import access_service
+from lethe.entry.wiring.access import access_service
 from lethe_client import LetheError
 from lethe_local.demo.content import load_conversation
 from lethe_local.demo.screen import Screen

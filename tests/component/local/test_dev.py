@@ -22,7 +22,7 @@ from typing import Any, cast
 import pytest
 import urllib3
 
-from lethe.entry.wiring import access_service
+from lethe.entry.wiring.access import access_service
 from lethe_local.dynoxide import find_binary
 from tests.support.embedding_servers import EmbeddingServer
 
@@ -249,6 +249,9 @@ def test_a_second_one_on_the_same_state_is_refused(tmp_path: Path, embeddings: E
         ({"PORT": "0", "LETHE_LOCAL_TABLES": "sqlite"}, "LETHE_LOCAL_TABLES"),
         ({"PORT": "0", "LETHE_LOCAL_TABLES": "moto", "LETHE_CACHE_MEGABYTES": "many"}, "LETHE_CACHE_MEGABYTES"),
         ({"PORT": "0", "LETHE_DYNOXIDE": "/nowhere"}, "LETHE_DYNOXIDE"),
+        ({"PORT": "0", "OPENSEARCH": "maybe"}, "OPENSEARCH"),
+        ({"PORT": "0", "OPENSEARCH": "1", "LETHE_OPENSEARCH_HEAP": "lots"}, "heap"),
+        ({"PORT": "0", "OPENSEARCH": "http://127.0.0.1:9"}, "no OpenSearch answers"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(

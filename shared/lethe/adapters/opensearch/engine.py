@@ -20,9 +20,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, zip_longest
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
@@ -31,7 +32,7 @@ from lethe.adapters.opensearch.questions import Hit, Json
 from lethe.adapters.ranked import ranked_candidates
 from lethe.domain import ids
 from lethe.domain.identity import Space
-from lethe.domain.memory import Memory, MemoryFilter
+from lethe.domain.memory import Embedding, Memory, MemoryFilter, Vector
 from lethe.domain.relevance.analysis import Analysed, analyse
 from lethe.domain.relevance.candidates import Candidates
 from lethe.domain.relevance.documents import memory_document
@@ -41,6 +42,8 @@ from lethe.domain.search import SearchQuery
 from lethe.domain.text import QueryText, analyse_query, without_name
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import Memories, SearchIndex, SearchResult
+
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 _LOOKS_BACK: Final = timedelta(seconds=90)
 
@@ -259,12 +262,13 @@ def _ranked(asked: _Asked, answer: _Answer, read: _Read, limit: int) -> SearchRe
     added = set(read.added)
     unseen = [each for memory, each in zip(read.accepted, analysed, strict=True) if memory.id in added]
     considered = answer.matching + len(unseen)
+    vectors = _vectors(read.accepted, asked.label)
     if not read.accepted:
         return SearchResult((), considered, stored, degraded=not answer.whole)
     ranking = rank(
         asked.text,
-        asked.query.embedding.vector if asked.query.embedding is not None else None,
-        Candidates.of(analysed, _vectors(read.accepted, asked.label)),
+        _comparable(asked.query.embedding, vectors),
+        Candidates.of(analysed, vectors),
         relevance_model(asked.label),
         answer.counts.with_documents([_lengths(each) for each in unseen]),
     )
@@ -274,12 +278,19 @@ def _ranked(asked: _Asked, answer: _Answer, read: _Read, limit: int) -> SearchRe
     return SearchResult(found, considered, stored, degraded=not answer.whole)
 
 
+def _comparable(embedding: Embedding | None, vectors: Vectors) -> Vector | None:
+    """The question's vector, if it is as long as those that it is compared with."""
+    if embedding is None or len(embedding.vector) != vectors.shape[1]:
+        return None
+    return embedding.vector
+
+
 def _lengths(document: Analysed) -> tuple[frozenset[str], int, int]:
     own, context = document.own, document.context
     return frozenset((*own, *context)), len(own) + len(context), len(own)
 
 
-def _vectors(memories: Iterable[Memory], label: str | None) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+def _vectors(memories: Iterable[Memory], label: str | None) -> Vectors:
     """One row a memory; zeros stand for "no vector of this model"."""
     embeddings = [m.embedding if m.embedding is not None and m.embedding.model == label else None for m in memories]
     size = max((len(embedding.vector) for embedding in embeddings if embedding is not None), default=0)

@@ -1,58 +1,21 @@
-"""What the services need from outside, as Protocols.
-
-Every method that touches a subject's data takes a ``Space`` first and stays inside it; none takes a tenant or a
-user. All of them raise ``Unavailable`` or ``Throttled`` when the store does not answer in time, and never let a
-vendor's exception through. Lists are complete (paging is the adapter's business) unless a ``Page`` is returned.
-Expired items are never returned. ``tests/contract`` holds one suite a port, run over every adapter.
-"""
+"""What a subject's data lives in: heads, sessions, entities, memories."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from lethe.domain.access import ApiKey, Tenant
-from lethe.domain.embedding import EmbeddingModel
 from lethe.domain.entity import Entity
 from lethe.domain.head import SubjectHead
-from lethe.domain.idempotency import Claim, StoredAnswer
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
-from lethe.domain.indexing import Change, Indexed, Outcome
-from lethe.domain.memory import Memory, MemoryFilter
-from lethe.domain.search import Candidate, SearchQuery
+from lethe.domain.memory import Memory
 from lethe.domain.session import Message, Session, SessionSummary
+from lethe.ports.common import Page
 
 if TYPE_CHECKING:  # a function that sees no vector does without numpy
-    import numpy as np
-    from numpy.typing import NDArray
-
-Item = TypeVar("Item")
-
-
-@immutable
-class Page(Generic[Item]):
-    """A stretch of a list. ``next_key`` is opaque text for the next call, None at the end."""
-
-    items: tuple[Item, ...]
-    next_key: str | None = None
-
-
-class Clock(Protocol):
-    """The only source of the time."""
-
-    def now(self) -> datetime:
-        """The current instant, aware, in UTC."""
-        ...
-
-
-class Ids(Protocol):
-    """The only source of new ids."""
-
-    def new(self, prefix: str) -> str:
-        """``prefix`` and a fresh ULID, greater than every one that this object gave before."""
-        ...
+    pass
 
 
 class SubjectHeads(Protocol):
@@ -264,184 +227,4 @@ class Memories(Protocol):
 
     def count(self, space: Space) -> int:
         """How many memories (newest versions) there are."""
-        ...
-
-
-@immutable
-class SearchResult:
-    """Candidates of a search, best first, and how many memories the filter let through.
-
-    ``considered`` counts memories that passed the filter; ``stored`` counts all of the space. ``degraded`` says
-    that the engine could not answer whole.
-    """
-
-    candidates: tuple[Candidate, ...]
-    considered: int
-    stored: int
-    degraded: bool = False
-
-
-class SearchIndex(Protocol):
-    """Finds candidates of a query inside one space; knows nothing of gates and ranks beyond relevance."""
-
-    def search(
-        self,
-        space: Space,
-        query: SearchQuery,
-        filters: MemoryFilter,
-        now: datetime,
-        limit: int,
-        as_of: datetime | None = None,
-    ) -> SearchResult:
-        """The ``limit`` most relevant memories that ``filters`` accepts. A memory acknowledged before the space
-        was opened is found.
-        """
-        ...
-
-    @property
-    def engine(self) -> Literal["scan", "opensearch"]:
-        """The name that health answers with."""
-        ...
-
-
-class DeadLetter(NamedTuple):
-    """A record of the stream that the index will never take: its place, the memory, why. It holds no content."""
-
-    sequence: str
-    memory_id: str
-    reason: Literal["refused", "unreadable"]
-
-
-class DeadLetters(Protocol):
-    """Keeps what could not be indexed until somebody looks; ``lethe index repair`` brings the index in step."""
-
-    def add(self, letters: Sequence[DeadLetter]) -> None:
-        """Keep them. Raises Unavailable: then the batch comes again."""
-        ...
-
-
-class IndexWriter(Protocol):
-    """The search index as those see it who keep it in step with the table."""
-
-    def apply(self, changes: Sequence[Change], within: float) -> tuple[Outcome, ...]:
-        """Make the entries so; one outcome a change, in order. ``within`` is in seconds.
-
-        Raises Unavailable or Throttled when the index took nothing of a request; some of the changes may be applied
-        then, and all may be sent again.
-        """
-        ...
-
-    def count(self, space: Space) -> int:
-        """How many entries of ``space`` searches see."""
-        ...
-
-    def refresh(self) -> None:
-        """Return when everything applied shows in searches; where the engine cannot be asked to, after a while."""
-        ...
-
-    def page(self, limit: int, start: str | None) -> Page[Indexed]:
-        """Entries of all spaces, in one order, at most ``limit``; what searches see."""
-        ...
-
-    def versions(self, space: Space, memory_ids: Sequence[str]) -> dict[str, int]:
-        """The version of each entry that stands, whether searches see it yet or not."""
-        ...
-
-
-class Indexes(Protocol):
-    """The indexes that there are, one a model, and which of them searches see."""
-
-    def make(self) -> bool:
-        """Make the index of this model unless it is there; whether it was made now. Raises InvalidInput when the
-        cluster is of a kind that cannot be used.
-        """
-        ...
-
-    def show(self) -> None:
-        """Let searches see the index of this model, and no other, from one moment to the next."""
-        ...
-
-
-class MemoryTable(Protocol):
-    """All memories of all spaces: what an index is compared with and built from."""
-
-    def page(self, limit: int, start: str | None) -> Page[Indexed]:
-        """Newest versions, those of one space together, at most ``limit``; consistent."""
-        ...
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors."""
-
-    @property
-    def model(self) -> EmbeddingModel:
-        """Name, version and dimensions; constant."""
-        ...
-
-    def embed(self, texts: Sequence[str], purpose: Literal["memory", "query"]) -> NDArray[np.float32]:
-        """One unit vector a text, shape (n, dimensions). Raises Unavailable when the model does not answer."""
-        ...
-
-
-class AccessStore(Protocol):
-    """Tenants and their API keys; beside the Spaces, since it is what callers are made of."""
-
-    def put_tenant(self, tenant: Tenant) -> None:
-        """Store a new tenant. Raises Conflict when the name is taken."""
-        ...
-
-    def tenants(self) -> tuple[Tenant, ...]:
-        """All tenants, by name."""
-        ...
-
-    def tenant(self, name: str) -> Tenant | None:
-        """One tenant, or None."""
-        ...
-
-    def put_key(self, key: ApiKey) -> None:
-        """Store a new key. Raises NotFound without its tenant, Conflict when its id is taken."""
-        ...
-
-    def key(self, key_id: str) -> ApiKey | None:
-        """The key, read consistently, or None."""
-        ...
-
-    def keys(self, tenant: str) -> tuple[ApiKey, ...]:
-        """All keys of a tenant, revoked ones too, oldest first."""
-        ...
-
-    def revoke_key(self, key_id: str, moment: datetime) -> ApiKey:
-        """Mark the key as revoked; again is no error. Raises NotFound."""
-        ...
-
-
-class IdempotencyRecords(Protocol):
-    """Remembers which request used an idempotency key, and the answer it got, for 24 hours.
-
-    The claim holds digests only; the answer, which holds content, lives in the subject's space and is erased
-    with it.
-    """
-
-    def claim(self, tenant: str, key_digest: str, request_digest: str, now: datetime, deadline: datetime) -> Claim:
-        """Claim the key for this request; exactly one of many concurrent callers gets ``Claim.STARTED``.
-
-        A claim whose ``deadline`` passed unanswered may be taken over by the same request.
-        Raises InProgress or IdempotencyMismatch.
-        """
-        ...
-
-    def store(self, space: Space, tenant: str, key_digest: str, answer: StoredAnswer, now: datetime) -> None:
-        """Keep the first answer and mark the claim as answered."""
-        ...
-
-    def answer(self, space: Space, key_digest: str, now: datetime) -> StoredAnswer | None:
-        """The first answer, or None when it has been erased or has expired."""
-        ...
-
-    def forget(self, space: Space, about: Set[str]) -> int:
-        """Delete the answers that speak of anything in ``about``; how many went. Their claims stay answered."""
-        ...
-
-    def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
-        """Give a claim up after a failure, so that the request may be tried again."""
         ...

@@ -1,0 +1,48 @@
+"""The authorizer, and tenants and keys for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lethe.entry.settings import (
+    AccessSettings,
+    AuthorizeSettings,
+)
+from lethe.entry.wiring.stores import access_store, read_master_key
+
+if TYPE_CHECKING:
+    from lethe.entry.authorizer import Authorizer
+    from lethe.ports import (
+        Clock,
+    )
+    from lethe.services.access import Access
+
+_THREADS = 8
+_MEGABYTE = 1024 * 1024
+_INDEX_READ_SECONDS = 2.5
+"""How long a recall waits for the index before the table answers instead."""
+_INDEX_WRITE_SECONDS = 20.0
+
+
+def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) -> Authorizer:
+    """The function ``authorize``. ``clock`` is taken for likeness with the others; nothing here tells the time."""
+    from lethe.entry.authorizer import Authorizer
+    from lethe.services.access import authenticate
+
+    settings = AuthorizeSettings.from_environment(environment)
+    store = access_store(settings, settings.access_table)
+    return Authorizer(lambda presented: authenticate(store, presented))
+
+
+def access_service(environment: Mapping[str, str]) -> Access:
+    """Tenants and keys, for the command line and the laptop."""
+    from lethe.adapters.system import SystemClock, UlidIds
+    from lethe.services.access import Access
+
+    settings = AccessSettings.from_environment(environment)
+    clock = SystemClock()
+    store = access_store(settings, settings.access_table)
+    return Access(
+        store, read_master_key(settings.region, settings.secret_arn, settings.master_key), clock, UlidIds(clock)
+    )

@@ -1,0 +1,125 @@
+"""The search index: as recall asks it, as the function ``index`` keeps it, and for its upkeep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lethe.entry.settings import (
+    IndexSettings,
+    RecallSettings,
+)
+from lethe.entry.wiring.stores import open_database
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from lethe.adapters.opensearch.connection import Cluster
+    from lethe.adapters.opensearch.writer import OpenSearchWriter
+    from lethe.entry.stream import StreamApplication
+    from lethe.ports import (
+        Clock,
+        Memories,
+        SearchIndex,
+    )
+    from lethe.services.reconcile import Reconciler
+
+_THREADS = 8
+_MEGABYTE = 1024 * 1024
+_INDEX_READ_SECONDS = 2.5
+"""How long a recall waits for the index before the table answers instead."""
+_INDEX_WRITE_SECONDS = 20.0
+
+
+def search_index(settings: RecallSettings, memories: Memories, threads: Executor) -> SearchIndex:
+    """The engine that recall searches with. Raises ValueError when the settings name no index where one is needed."""
+    from lethe.adapters.scan_index import ScanIndex
+
+    scan = ScanIndex(memories, settings.cache_megabytes * _MEGABYTE, settings.cache_seconds)
+    if settings.search_engine == "scan":
+        return scan
+    if settings.opensearch_url is None:
+        raise ValueError("set LETHE_OPENSEARCH_URL, or LETHE_SEARCH_ENGINE to scan")
+    from lethe.adapters.opensearch.engine import OpenSearchIndex
+
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _INDEX_READ_SECONDS)
+
+
+def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> StreamApplication:
+    """The function ``index``."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from lethe.adapters.dead_letters import NoDeadLetters, QueueDeadLetters
+    from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
+    from lethe.adapters.dynamodb.memories import DynamoMemories
+    from lethe.adapters.system import SystemClock
+    from lethe.entry.observability import PowertoolsIndexObserver
+    from lethe.entry.stream import StreamApplication
+    from lethe.services.indexing import Indexer
+
+    settings = IndexSettings.from_environment(environment)
+    clock = clock or SystemClock()
+    database = open_database(
+        settings.region,
+        settings.dynamodb_endpoint,
+        subjects=settings.subjects_table,
+        memories=settings.memories_table,
+    )
+    threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
+    writer = _index_writer(settings, clock)
+    indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _INDEX_WRITE_SECONDS)
+    url = settings.dead_letters_url
+    letters = QueueDeadLetters(settings.region, url) if url is not None else NoDeadLetters()
+    return StreamApplication(indexer.apply, letters, PowertoolsIndexObserver(), clock)
+
+
+def reconciler(environment: Mapping[str, str]) -> Reconciler:
+    """The search index's upkeep, for the command line and the laptop."""
+    from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
+    from lethe.adapters.dynamodb.memories import DynamoMemories
+    from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
+    from lethe.adapters.embedders import make_embedder
+    from lethe.adapters.opensearch.administration import IndexAdministration
+    from lethe.adapters.system import SystemClock
+    from lethe.services.reconcile import Reconciler
+
+    settings = IndexSettings.from_environment(environment)
+    database = open_database(
+        settings.region,
+        settings.dynamodb_endpoint,
+        subjects=settings.subjects_table,
+        memories=settings.memories_table,
+    )
+    model = make_embedder(settings.embedder, region=settings.region, url=settings.embedder_url).model
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    clock = SystemClock()
+    return Reconciler(
+        DynamoSubjectHeads(database),
+        DynamoMemories(database),
+        DynamoMemoryTable(database),
+        _index_writer(settings, clock),
+        IndexAdministration(cluster, settings.opensearch_alias, model),
+        clock,
+    )
+
+
+def _index_writer(settings: IndexSettings, clock: Clock) -> OpenSearchWriter:
+    """Writes to the index of the embedder's model."""
+    from lethe.adapters.embedders import make_embedder
+    from lethe.adapters.opensearch.mapping import index_name
+    from lethe.adapters.opensearch.writer import OpenSearchWriter
+
+    model = make_embedder(settings.embedder, region=settings.region, url=settings.embedder_url).model
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    return OpenSearchWriter(cluster, index_name(settings.opensearch_alias, model), model.label, clock)
+
+
+@cache
+def _cluster(region: str, url: str, flavour: str) -> Cluster:
+    """One client a process."""
+    from lethe.adapters.opensearch.connection import Cluster, make_client
+    from lethe.adapters.opensearch.flavours import Flavour
+
+    return Cluster(make_client(url, Flavour(flavour), region), Flavour(flavour))

@@ -1,0 +1,36 @@
+"""What the services need from outside, as Protocols.
+
+Every method that touches a subject's data takes a ``Space`` first and stays inside it; none takes a tenant or a
+user. All of them raise ``Unavailable`` or ``Throttled`` when the store does not answer in time, and never let a
+vendor's exception through. Lists are complete (paging is the adapter's business) unless a ``Page`` is returned.
+Expired items are never returned. ``tests/contract`` holds one suite a port, run over every adapter.
+"""
+
+from lethe.ports.access import AccessStore, IdempotencyRecords
+from lethe.ports.common import Clock, Embedder, Ids, Page
+from lethe.ports.data import AppendResult, Entities, EntityLists, Memories, NewMessage, Sessions, Stored, SubjectHeads
+from lethe.ports.search import DeadLetter, DeadLetters, Indexes, IndexWriter, MemoryTable, SearchIndex, SearchResult
+
+__all__ = [
+    "AccessStore",
+    "AppendResult",
+    "Clock",
+    "DeadLetter",
+    "DeadLetters",
+    "Embedder",
+    "Entities",
+    "EntityLists",
+    "IdempotencyRecords",
+    "Ids",
+    "IndexWriter",
+    "Indexes",
+    "Memories",
+    "MemoryTable",
+    "NewMessage",
+    "Page",
+    "SearchIndex",
+    "SearchResult",
+    "Sessions",
+    "Stored",
+    "SubjectHeads",
+]
