@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lethe_client.cli import index, keys, memory, tenants
+from lethe_client.cli import cost, index, keys, memory, tenants
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError, real_surroundings
 from lethe_client.errors import LetheError
@@ -51,5 +51,6 @@ def _parser() -> argparse.ArgumentParser:
     tenants.add_commands(commands, on_stack)
     keys.add_commands(commands, on_stack)
     index.add_commands(commands, on_stack)
+    cost.add_commands(commands, common)
     memory.add_commands(commands, common)
     return parser

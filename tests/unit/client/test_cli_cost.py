@@ -1,0 +1,224 @@
+"""`lethe cost`: every number worked out by hand, from the calls that a request makes and the rules of the bill."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lethe.adapters.dynamodb.memory_items import memory_item
+from lethe.domain import keys
+from lethe.domain.keys import parse_space_partition
+from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
+from lethe_client.cli.cost_model import (
+    DAYS,
+    HASH_BYTES,
+    MEMORY_BYTES,
+    MILLION,
+    Volumes,
+    awake_share,
+    monthly,
+    recall_units,
+    total,
+    write_units,
+)
+from lethe_client.cli.prices import load_prices
+from tests.unit.client.command_line import World
+
+SPACE = parse_space_partition(f"acme#{'a' * 32}#1")
+MOMENT = datetime(2026, 3, 4, 5, 6, 7, 123456, tzinfo=UTC)
+A_MILLION_WRITES = Volumes(writes=MILLION / DAYS)
+A_MILLION_RECALLS = Volumes(recalls=MILLION / DAYS)
+
+
+def item_bytes(item: Mapping[str, Mapping[str, object]]) -> int:
+    """The size of an item by DynamoDB's rules: names, texts in UTF-8, binaries; a small number takes two bytes."""
+    return sum(len(name) + value_bytes(value) for name, value in item.items())
+
+
+def value_bytes(value: Mapping[str, object]) -> int:
+    content = value.get("B", value.get("S"))
+    if isinstance(content, bytes):
+        return len(content)
+    if isinstance(content, str):
+        return len(content.encode())
+    assert "N" in value
+    return 2
+
+
+def lines(volumes: Volumes) -> dict[tuple[str, str], float]:
+    return {(line.service, line.what): line.usd for line in monthly(volumes, load_prices())}
+
+
+def test_the_sizes_are_those_of_the_real_items() -> None:
+    digest = hashlib.sha256(b"I live in Oslo").hexdigest()
+    memory = Memory(
+        id="mem_" + "0" * 26,
+        text="x" * 100,
+        kind=MemoryKind.FACT,
+        status=MemoryStatus.CURRENT,
+        confidence=0.95,
+        language="en",
+        source=Source("agent", Origin.USER),
+        occurred_at=MOMENT,
+        valid_from=MOMENT,
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        content_hash=digest,
+        speaker="user",
+        embedding=Embedding("bedrock/amazon.titan-embed-text-v2:0@512", np.ones(512, np.float32)),
+    )
+    stored = memory_item(SPACE, memory, written="0" * 16)
+    assert item_bytes(stored) == MEMORY_BYTES + 100 + 1 + 2 * 512 == Volumes().memory_bytes
+    held = {"pk": keys.space_partition(SPACE), "sk": keys.content(digest), "memory_id": memory.id}
+    assert item_bytes({name: {"S": text} for name, text in held.items()}) == HASH_BYTES
+
+
+def test_write_units_of_one_memory() -> None:
+    # 1,649 bytes are two units, twice in a transaction; hash and head one each, twice; claim, answer and mark one each.
+    assert write_units(Volumes()) == 2 * 2 + 2 + 2 + 3
+    # In a request of ten the head and the key are shared.
+    assert write_units(Volumes(batch=10)) == 2 * 2 + 2 + (2 + 3) / 10
+    # 524 + 100 + 1 + 2,048 bytes are three units.
+    assert write_units(Volumes(dimensions=1024)) == 2 * 3 + 2 + 2 + 3
+
+
+def test_read_units_of_a_recall() -> None:
+    # Key, head, three tiers; cold: 100 × 1,649 / 4,096 = 40.3 and 100 × 151 / 4,096 = 3.7, each rounded up.
+    assert recall_units(Volumes()) == 5 + 41 + 4
+    assert recall_units(Volumes(cold_share=0)) == 5 + 1
+    assert recall_units(Volumes(cold_share=0.5)) == 5 + 22.5 + 0.5
+    # With an index: the 40 candidates, a unit each, and two queries; how many memories there are does not matter.
+    assert recall_units(Volumes(mode="managed")) == 5 + 40 + 2 == recall_units(Volumes(mode="managed", memories=10_000))
+    assert recall_units(Volumes(mode="serverless", memories=10)) == 5 + 10 + 2
+
+
+def test_a_million_writes() -> None:
+    bill = lines(A_MILLION_WRITES)
+    assert bill["DynamoDB", "writes"] == pytest.approx(11 * 0.625)
+    assert bill["DynamoDB", "reads of writes"] == pytest.approx(2 * 0.125)
+    assert bill["API Gateway", "requests"] == pytest.approx(1.0)
+    assert bill["Lambda", "invocations"] == pytest.approx(2 * 0.20)
+    # 150 ms of 1,769 MB and 20 ms of 1,024 MB.
+    assert bill["Lambda", "write"] == pytest.approx(150_000 * 1769 / 1024 * 0.0000133334)
+    assert bill["Lambda", "authorize"] == pytest.approx(20_000 * 0.0000133334)
+    assert bill["Bedrock", "titan"] == pytest.approx(1e6 * 100 / 4 / 1e6 * 0.02)
+    # Less than one a second: every invocation of both functions is recorded.
+    assert bill["X-Ray", "traces"] == pytest.approx(2 * 5.0)
+    assert bill["CloudWatch", "logs"] == pytest.approx(2_500e6 / 2**30 * 0.50)
+    assert ("OpenSearch", "storage") not in bill
+
+
+def test_traces_beyond_one_a_second_are_sampled() -> None:
+    # 730 hours have 2,628,000 seconds; of the other 7,372,000 of ten million a twentieth is recorded.
+    bill = lines(Volumes(recalls=10 * MILLION / DAYS))
+    assert bill["X-Ray", "traces"] == pytest.approx(2 * (2.628 + 0.05 * 7.372) * 5.0)
+
+
+def test_a_million_recalls() -> None:
+    bill = lines(A_MILLION_RECALLS)
+    assert bill["DynamoDB", "reads of recalls"] == pytest.approx(50 * 0.125)
+    assert bill["Lambda", "recall"] == pytest.approx(200_000 * 1769 / 1024 * 0.0000133334)
+    assert bill["Bedrock", "titan"] == pytest.approx(60 / 4 * 0.02)
+    assert bill["DynamoDB", "writes"] == 0
+
+
+def test_the_indexer_takes_what_comes_in_two_seconds() -> None:
+    managed = replace(A_MILLION_WRITES, mode="managed")
+    assert managed.index_batches == pytest.approx(1e6)  # one every 2.6 seconds: each alone
+    assert replace(managed, writes=10 * MILLION / DAYS).index_batches == 1_314_000  # one every two seconds
+    assert replace(managed, writes=1_000 * MILLION / DAYS).index_batches == pytest.approx(5e6)  # 200 at once
+    assert replace(managed, batch=10).index_batches == pytest.approx(1e5)
+    # The head and the memory, one unit each.
+    assert lines(managed)["DynamoDB", "reads of the indexer"] == pytest.approx(2 * 0.125)
+
+
+def test_storage() -> None:
+    # A million memories: 1,649 + 151 bytes, and 100 more for each of the two items.
+    gigabytes = 1e6 * 2_000 / 2**30
+    bill = lines(Volumes(mode="serverless", subjects=10_000, memories=100, dimensions=512))
+    assert bill["DynamoDB", "storage"] == pytest.approx(gigabytes * 0.25)
+    assert bill["DynamoDB", "point-in-time recovery"] == pytest.approx(gigabytes * 0.20)
+    # 3,900 bytes an entry at 384 dimensions are 5,200 at 512.
+    assert bill["OpenSearch", "storage"] == pytest.approx(1e6 * 5_200 / 2**30 * 0.024)
+    given = lines(Volumes(mode="serverless", subjects=10_000, memories=100, index_bytes=1_000))
+    assert given["OpenSearch", "storage"] == pytest.approx(1e9 / 2**30 * 0.024)
+
+
+def test_a_domain_is_paid_whether_it_is_used_or_not() -> None:
+    bill = lines(Volumes(mode="managed"))
+    assert bill["OpenSearch", "instances"] == pytest.approx(2 * 730 * 0.178)
+    assert bill["OpenSearch", "disk"] == pytest.approx(2 * 100 * 0.122)
+
+
+def test_a_collection_is_paid_while_it_is_awake() -> None:
+    assert awake_share(0) == 0
+    # 730 requests a month are one an hour: in 1 − e^(−1/6) of the time one came within ten minutes.
+    assert awake_share(730) == pytest.approx(0.153518, abs=1e-6)
+    bill = lines(Volumes(mode="serverless", recalls=730 / DAYS))
+    assert bill["OpenSearch", "search units"] == pytest.approx(2 * 730 * 0.153518 * 0.24, rel=1e-5)
+    assert bill["OpenSearch", "index units"] == 0
+    busy = lines(Volumes(mode="serverless", writes=MILLION / DAYS))
+    assert busy["OpenSearch", "index units"] == pytest.approx(730 * 0.24)
+
+
+def test_idle_by_mode() -> None:
+    fixed = 3.0 + 0.40  # dashboard and secret
+    prices = load_prices()
+    assert total(monthly(Volumes(), prices)) == pytest.approx(fixed + 17 * 0.10)
+    assert total(monthly(Volumes(mode="serverless"), prices)) == pytest.approx(fixed + 21 * 0.10)
+    domain = 2 * 730 * 0.178 + 2 * 100 * 0.122
+    assert total(monthly(Volumes(mode="managed"), prices)) == pytest.approx(fixed + 21 * 0.10 + domain)
+
+
+def test_every_price_has_a_unit_and_a_source_or_says_that_there_is_none() -> None:
+    prices = load_prices()
+    assert date.fromisoformat(prices.collected) >= date(2026, 1, 1)
+    for name, price in prices.by_name.items():
+        assert price["usd"] >= 0, name
+        assert price["unit"], name
+        assert price["source"] or price["note"], name
+        assert price["date"] is None or date.fromisoformat(price["date"]) <= date.fromisoformat(prices.collected), name
+    assert prices.instance_types()[0] == "t3.small.search"
+
+
+def test_the_bill_for_a_person_and_as_json(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    options = ("cost", "--mode", "serverless", "--subjects", "100", "--writes", "500", "--recalls", "1000")
+    assert world.run(*options) == 0
+    assert re.search(r"^DynamoDB +writes +0\.10 +15,208 memories × 11\.00 WRU × \$0\.625/M$", world.out, re.MULTILINE)
+    shown = re.search(r"^total +([0-9.]+)$", world.out, re.MULTILINE)
+    assert world.run("--json", *options) == 0
+    answer = world.answer()
+    assert isinstance(answer, dict)
+    assert shown is not None
+    assert shown[1] == f"{answer['total_usd']:.2f}"
+    assert answer["total_usd"] == pytest.approx(sum(line["usd"] for line in answer["lines"]))
+    assert answer["volumes"]["subjects"] == 100
+
+
+def test_modes_compared(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert world.run("cost", "--compare", "--json") == 0
+    answer = world.answer()
+    assert isinstance(answer, dict)
+    assert answer["modes"]["scan"]["idle"] == pytest.approx(5.10)
+    # 2,000 bytes of two items a memory, at 0.25 and 0.20 a GB.
+    assert answer["modes"]["scan"]["kept"] == pytest.approx(2e9 / 2**30 * 0.45)
+    assert world.run("cost", "--compare") == 0
+    assert world.out.splitlines()[2].startswith("| `scan` | 5.10 | 0.84 |")
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = World(tmp_path)
+    assert world.run("cost", "--mode", "managed", "--instance-type", "m9.huge.search") == 2
+    assert "no price of m9.huge.search" in world.err
+    for option, value in (("--cold-share", "1.5"), ("--batch", "50"), ("--writes", "-1"), ("--recalls", "nan")):
+        with pytest.raises(SystemExit) as refused:
+            world.run("cost", option, value)
+        assert refused.value.code == 2
+        assert option in capsys.readouterr().err
