@@ -47,11 +47,6 @@ class Checkpoints:
         with self._lock:
             self._places.pop(f"{mapping} {stream} {shard}", None)
 
-    def forget_all(self) -> None:
-        """Deliver again whatever the streams still hold."""
-        with self._lock:
-            self._places = {}
-
     def close(self) -> None:
         """Keep nothing more: the folder may be another stack's from now on."""
         with self._lock:

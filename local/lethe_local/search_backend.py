@@ -8,11 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lethe.adapters.embedders import make_embedder
+from lethe.adapters.opensearch.administration import IndexAdministration
 from lethe.adapters.opensearch.connection import Cluster, make_client
 from lethe.adapters.opensearch.flavours import Flavour
-from lethe.adapters.opensearch.mapping import IndexShape, index_body, index_name
 from lethe.domain.embedding import EmbeddingModel
-from lethe.domain.json_values import JsonValue
 from lethe_local.intrinsics import REGION
 from lethe_local.opensearch_node import NodeWanted, OpenSearchNode, version_at
 
@@ -25,7 +24,7 @@ PARAMETERS = {"SearchEngine": "managed"}
 class SearchBackend:
     """A running OpenSearch: its address, a line that says what it is, the settings for it, and how to stop it.
 
-    ``node`` is the process when it is one of the stack's own; ``is_new`` whether the index was made now.
+    ``node`` is the process when it is one of the stack's own; ``is_whole`` whether the index holds what it should.
     """
 
     url: str
@@ -33,13 +32,13 @@ class SearchBackend:
     settings: Mapping[str, str]
     stop: Callable[[], None]
     node: OpenSearchNode | None
-    is_new: bool
+    is_whole: bool
 
 
 def open_search(
     wanted: NodeWanted, home: Path, embedder: Mapping[str, str], say: Callable[[str], None]
 ) -> SearchBackend:
-    """Start or find the OpenSearch that is ``wanted``, and make index and alias where they are missing.
+    """Start or find the OpenSearch that is ``wanted``, and make the index where it is missing.
 
     ``home`` is where a node of the stack's own has its data, ``embedder`` the LETHE_EMBEDDER settings. Raises
     RuntimeError, in words, when there is none, ValueError, and what the adapter raises.
@@ -57,7 +56,7 @@ def open_search(
         url, stop, where = node.url, node.stop, f"data in {home.name}"
     try:
         line = f"search on OpenSearch {version_at(url)} at {url}, {where}, fed by the stream of the table of memories"
-        is_new = prepare_index(url, _model(embedder))
+        is_whole = prepare_index(url, _model(embedder))
     except BaseException:
         stop()
         raise
@@ -68,28 +67,20 @@ def open_search(
         "LETHE_OPENSEARCH_ALIAS": ALIAS,
         "LETHE_DEAD_LETTERS_URL": "",  # no queue is here: what is refused is counted in the log
     }
-    return SearchBackend(url, line, settings, stop, node, is_new)
+    return SearchBackend(url, line, settings, stop, node, is_whole)
 
 
 def prepare_index(url: str, model: EmbeddingModel) -> bool:
-    """Make the index for vectors of ``model`` unless it is there, let the alias mean it alone; whether it is new."""
+    """Make the index for vectors of ``model`` unless it is there.
+
+    Whether it holds all: a new one does not, nor one that was left behind when searches went to another model's.
+    """
     client = make_client(url, Flavour.LOCAL, REGION)
     try:
-        cluster = Cluster(client, Flavour.LOCAL)
-        name = index_name(ALIAS, model)
-        is_new = not cluster.exists(name)
-        if is_new:
-            cluster.call("PUT", f"/{name}", index_body(model, Flavour.LOCAL, IndexShape()))
-        meant = cluster.call("GET", f"/_alias/{ALIAS}") if cluster.exists(ALIAS) else {}
-        if set(meant) != {name}:
-            actions: list[JsonValue] = [
-                {"remove": {"index": other, "alias": ALIAS}} for other in meant if other != name
-            ]
-            actions.append({"add": {"index": name, "alias": ALIAS}})
-            cluster.call("POST", "/_aliases", {"actions": actions})
+        administration = IndexAdministration(Cluster(client, Flavour.LOCAL), ALIAS, model)
+        return not administration.make() and administration.shown() == administration.name
     finally:
         client.close()
-    return is_new
 
 
 def _nothing() -> None:

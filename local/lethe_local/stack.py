@@ -14,6 +14,7 @@ from typing import Self
 
 from lethe.adapters.embedders import make_embedder
 from lethe.entry.routes import complete_models
+from lethe.entry.wiring.search import reconciler
 from lethe_local.backends import Backend, Choice, TablesWanted, choose_binary, open_backend
 from lethe_local.checkpoints import Checkpoints
 from lethe_local.clock import VirtualClock
@@ -116,11 +117,13 @@ class LocalStack:
             }
             complete_models()
             gateway = Gateway(template, functions, clock, options.wait_seconds)
-            streams = _start_streams(options, template, functions, backend, search, resources)
+            environment = {**_shared_settings(template), **overrides}
+            if search is not None and (backend.late_streams or not search.is_whole):
+                _fill_index(environment, options.say)
+            streams = _start_streams(options, template, functions, backend, resources)
             server.serve(gateway.handle, options.report)
             # Before the tables: what still runs needs them.
             resources.callback(server.stop)
-            environment = {**_shared_settings(template), **overrides}
             indexing = _Indexing(search, streams)
             return cls(server, backend, environment, clock, state, indexing, resources.pop_all())
 
@@ -227,22 +230,24 @@ def _open_search(
     return search
 
 
+def _fill_index(environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Put what the table holds into an index that no stream has filled, and let searches see it."""
+    found = reconciler(environment).rebuild(lambda findings: None)
+    if found.memories:
+        say(f"the index was filled with the {found.memories} memories of the table")
+
+
 def _start_streams(
     options: StackOptions,
     template: Template,
     functions: Mapping[str, LocalFunction],
     backend: Backend,
-    search: SearchBackend | None,
     resources: ExitStack,
 ) -> Streams | None:
     """Begin to hand the tables' changes to the functions that hear of them; None when none does."""
     if not template.event_sources:
         return None
     checkpoints = Checkpoints(options.state_dir / "streams.json")
-    if search is not None and search.is_new:
-        checkpoints.forget_all()  # an empty index is filled with all that the streams still hold
-    if backend.late_streams:
-        options.say("older memories are not in the index, since the table had no stream; lethe index rebuild adds them")
     around = Surroundings(streams_client(backend.url), checkpoints, options.state_dir, options.stream_mode)
     streams = Streams.start(template.event_sources, backend.streams, functions, around)
     resources.callback(streams.stop)
