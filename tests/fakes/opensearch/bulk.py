@@ -25,12 +25,14 @@ class Bulk:
         abilities: Abilities,
         failures: Mapping[str, deque[Refusal]],
         seconds: float,
+        classic: bool,
     ) -> None:
         self._name = name
         self._indexes = indexes
         self._abilities = abilities
         self._failures = failures
         self._seconds = seconds
+        self._classic = classic
 
     def items(self, lines: list[Json]) -> list[Json]:
         """One result an item. Raises NotInTheContract."""
@@ -63,6 +65,9 @@ class Bulk:
             "external",
         ):
             raise NotInTheContract("a version is an external one")
+        if self._classic and source is not None:
+            reason = "Document ID is not supported in create/index operation request"
+            raise Refusal(400, "illegal_argument_exception", reason)
         if self._failures.get(document_id):
             raise self._failures[document_id].popleft()
         index = self._indexes.get(self._name)

@@ -26,7 +26,7 @@ from tests.fakes.opensearch.documents import Document, read_mapping, read_settin
 from tests.fakes.opensearch.failures import Json, NotInTheContract, Refusal, allowed, no_such_index
 from tests.fakes.opensearch.scope import scope_of
 from tests.fakes.opensearch.searching import count, search, sort_values
-from tests.fakes.opensearch.store import Index
+from tests.fakes.opensearch.store import Index, Standing
 
 Answer = tuple[int, JsonValue]
 _PATH: Final = re.compile(r"(?:/(?P<index>[a-z0-9][^/_]*[^/]*))?(?:/(?P<call>_\w+))?(?:/(?P<rest>[^/]+))?")
@@ -36,7 +36,8 @@ class FakeOpenSearch:
     """The cluster. Its attributes are for tests: what was asked, and what shall go wrong.
 
     ``failures`` are answered or raised instead of the next requests, one each. ``item_failures`` are the errors that
-    bulk items of an ``_id`` meet, one after the other; ``broken`` says which searches of a multi-search fail.
+    bulk items of an ``_id`` meet, one after the other; ``broken`` says which searches of a multi-search fail;
+    ``classic`` makes it a collection of the Classic generation, which takes no id of ours.
     """
 
     def __init__(self, flavour: Flavour, clock: Clock) -> None:
@@ -48,6 +49,7 @@ class FakeOpenSearch:
         self.failures: deque[Refusal | Exception] = deque()
         self.item_failures: dict[str, deque[Refusal]] = {}
         self.broken: Callable[[Json], bool] = lambda body: False
+        self.classic = False
         self._abilities = ABILITIES[flavour]
         self._clock = clock
         self._lock = threading.RLock()
@@ -150,7 +152,7 @@ class FakeOpenSearch:
         return 200, {name: {"aliases": {alias: {}}} for name in sorted(self.aliases[alias])}
 
     def _bulk(self, name: str, body: bytes) -> Answer:
-        bulk = Bulk(name, self.indexes, self._abilities, self.item_failures, self.seconds())
+        bulk = Bulk(name, self.indexes, self._abilities, self.item_failures, self.seconds(), self.classic)
         items = bulk.items(_lines(body))
         errors = any("error" in cast(Json, result) for item in items for result in item.values())
         return 200, {"took": 1, "errors": errors, "items": cast("list[JsonValue]", items)}
@@ -217,8 +219,7 @@ class FakeOpenSearch:
             if "routing" in doc and not self._abilities.routing:
                 raise NotInTheContract("routing may be ignored silently there")
             found = index.get(str(doc["_id"]), cast("str | None", doc.get("routing")), self.seconds())
-            answer: Json = {"_index": index.name, "_id": doc["_id"], "found": found is not None}
-            docs.append(answer | {"_version": found.version} if found is not None else answer)
+            docs.append({"_index": index.name, "_id": doc["_id"]} | _got(found, doc.get("_source")))
         return 200, {"docs": docs}
 
     def _refresh(self, name: str) -> Answer:
@@ -226,6 +227,17 @@ class FakeOpenSearch:
             raise Refusal(404, "not_found", "")
         self._one(name).refresh()
         return 200, {"_shards": {"total": 1, "successful": 1, "failed": 0}}
+
+
+def _got(found: Standing | None, keep: JsonValue) -> Json:
+    if found is None or found.document is None:
+        return {"found": False}
+    answer: Json = {"found": True, "_version": found.version}
+    if keep is False:
+        return answer
+    if not isinstance(keep, list):
+        raise NotInTheContract("a read by id says which fields it wants")
+    return answer | {"_source": {str(name): found.document.source[str(name)] for name in keep}}
 
 
 def _object(body: bytes) -> Json:
