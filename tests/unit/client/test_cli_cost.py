@@ -213,6 +213,21 @@ def test_modes_compared(tmp_path: Path) -> None:
     assert world.out.splitlines()[2].startswith("| `scan` | 5.10 | 0.84 |")
 
 
+def test_the_page_about_costs_shows_what_the_command_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cost.md").read_text(encoding="utf-8")
+    world = World(tmp_path)
+    assert world.run("cost", "--compare") == 0
+    assert world.out in page
+    for options, shown in (
+        (("--memories", "1000"), "73.96"),
+        (("--memories", "10000"), "568.34"),
+        (("--cold-share", "0"), "19.09"),
+    ):
+        assert world.run("cost", "--compare", *options) == 0
+        assert world.out.splitlines()[2].endswith(f" {shown} |")
+        assert shown in page
+
+
 def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = World(tmp_path)
     assert world.run("cost", "--mode", "managed", "--instance-type", "m9.huge.search") == 2
