@@ -161,8 +161,9 @@ class World:
 
     def show(self) -> None:
         """Whatever the index was told shows in searches afterwards."""
+        shown_at = self.clock.now() + self.shows_after
         self.writer.refresh()
-        self.clock.move(self.shows_after)
+        self.clock.move(shown_at - self.clock.now())
 
     @property
     def shows_after(self) -> timedelta:

@@ -46,6 +46,11 @@ from lethe.ports import Memories, SearchIndex, SearchResult
 Vectors: TypeAlias = "NDArray[np.float32]"
 
 _LOOKS_BACK: Final = timedelta(seconds=90)
+_LEAST_PROPOSED: Final = 100
+"""How many memories are ranked at least, which one BatchGetItem reads. Of the ten that a scan ranks best, 20, 40, 60,
+100 and 200 proposals hold 72, 87, 93, 97 and 99 % on LoCoMo (76, 93, 98, 100 and 100 on BEAM), and R@10 there is 78.2,
+79.7, 79.9, 80.5 and 80.7 against the scan's 81.0 (every third question).
+"""
 
 
 class OpenSearchIndex:
@@ -101,9 +106,10 @@ class OpenSearchIndex:
     ) -> SearchResult | None:
         """None when the index gives no whole answer, or hardly anything that still stands."""
         asked = _Asked.of(query, filters, now)
-        for k in (limit, 4 * limit, 16 * limit):
+        most = max(limit, _LEAST_PROPOSED)
+        for k in (most, 4 * most, 16 * most):
             answer = self._ask(space, asked, min(k, questions.MOST_HITS))
-            read = self._read(space, asked, answer, limit) if answer is not None else None
+            read = self._read(space, asked, answer, most) if answer is not None else None
             if answer is None or read is None:
                 return None
             # What was deleted or changed since takes places in the answer; there may be more behind it.
@@ -127,12 +133,12 @@ class OpenSearchIndex:
             self._breaker.worked()
         return answer
 
-    def _read(self, space: Space, asked: _Asked, answer: _Answer, limit: int) -> _Read | None:
+    def _read(self, space: Space, asked: _Asked, answer: _Answer, most: int) -> _Read | None:
         """Proposed and unseen memories as the table has them; None when too many are unseen: then the index is far
         behind, and to read the whole partition at once is better.
         """
         unseen = self._unseen(space, answer.shown, asked.now)
-        current = self._memories.get_many(space, answer.proposed(limit))
+        current = self._memories.get_many(space, answer.proposed(most))
         added, changed = unseen()
         if len(added) > questions.NEWEST:
             return None
@@ -240,12 +246,12 @@ class _Answer:
         """Whether a leg was cut at ``k``."""
         return any(len(leg) >= k for leg in self.legs)
 
-    def proposed(self, limit: int) -> list[str]:
+    def proposed(self, most: int) -> list[str]:
         """Ids, the best of each leg in turn, then the newest: so a small memory is ranked whole."""
         in_turn = chain.from_iterable(zip_longest(*self.legs))
         ordered = dict.fromkeys(hit.memory_id for hit in chain(in_turn, self.newest) if hit is not None)
         longest = max((len(leg) for leg in self.legs), default=0)
-        return list(ordered)[: max(limit, longest)]
+        return list(ordered)[: max(most, longest)]
 
 
 @dataclass(frozen=True, slots=True)
