@@ -284,6 +284,22 @@ def test_an_alias_moves_in_one_step(client: OpenSearch, index: str) -> None:
     assert _told(*_error(_send(client, "DELETE", f"/{alias}"))).kind == "illegal_argument_exception"
 
 
+def test_a_write_may_demand_an_alias_which_an_index_may_be_made_with(client: OpenSearch, index: str) -> None:
+    name, alias = f"{index}-made", f"{index}-made-alias"
+    body = {**index_body(_MODEL, Flavour.LOCAL, IndexShape()), "aliases": {alias: {}}}
+    assert _send(client, "PUT", f"/{name}", body)[0] == 200
+    entry = json.dumps({"index": {"_id": "a"}}) + "\n" + json.dumps(_ENTRY) + "\n"
+    statuses = {}
+    for target in (alias, name, f"{name}-gone"):
+        (item,) = client.bulk(index=target, body=entry, params={"require_alias": "true"})["items"]
+        statuses[target] = (item["index"]["status"], item["index"].get("error", {}).get("type"))
+    missing = (404, "index_not_found_exception")
+    assert statuses == {alias: (201, None), name: missing, f"{name}-gone": missing}
+    assert _item(client, alias, {"index": {"_id": "a"}}, _ENTRY).status == 200, "without it an alias does too"
+    assert _send(client, "DELETE", f"/{name}")[0] == 200
+    assert not client.indices.exists(index=alias)
+
+
 def _error(answer: tuple[int, Json]) -> tuple[int, JsonValue]:
     return answer[0], answer[1].get("error")
 

@@ -16,7 +16,7 @@ _UNROUTED: Final = "versions and routing may be ignored silently there"
 
 
 class Bulk:
-    """The items of one bulk body for the index ``name``, which is no alias, and which a write never makes."""
+    """The items of one bulk body for the index ``name``, which a write never makes."""
 
     def __init__(
         self,

@@ -68,7 +68,8 @@ class FakeOpenSearch:
                 return refusal.status, refusal.body
 
     def _answer(self, method: str, path: str, params: Mapping[str, object], body: bytes) -> Answer:
-        if params:
+        alias_demanded = path.endswith("/_bulk") and dict(params) == {"require_alias": "true"}
+        if params and not (alias_demanded and self.flavour is not Flavour.SERVERLESS):
             raise NotInTheContract(f"parameters {sorted(params)} are not sent")
         match = _PATH.fullmatch(path)
         if match is None:
@@ -80,7 +81,7 @@ class FakeOpenSearch:
             ("HEAD", True, None): lambda: (200 if self._named(index) else 404, None),
             ("POST", False, "_aliases"): lambda: self._change_aliases(_object(body)),
             ("GET", False, "_alias"): lambda: self._alias(rest),
-            ("POST", True, "_bulk"): lambda: self._bulk(index, body),
+            ("POST", True, "_bulk"): lambda: self._bulk(index, body, alias_demanded),
             ("POST", True, "_msearch"): lambda: self._multi_search(index, _lines(body)),
             ("POST", True, "_search"): lambda: (200, self._search(index, _object(body), None)),
             ("POST", True, "_count"): lambda: self._count(index, _object(body)),
@@ -110,11 +111,16 @@ class FakeOpenSearch:
         return found[0]
 
     def _create(self, name: str, body: Json) -> Answer:
-        allowed("an index", body, "settings", "mappings")
+        allowed("an index", body, "settings", "mappings", "aliases")
         if name in self.indexes:
             raise Refusal(400, "resource_already_exists_exception", f"index [{name}] already exists")
         shards, refresh_seconds = read_settings(body, self.flavour)
         self.indexes[name] = Index(name, read_mapping(body, self.flavour), shards, refresh_seconds)
+        for alias, options in cast(Json, body.get("aliases", {})).items():
+            allowed("an alias", cast(Json, options))
+            self.aliases.setdefault(alias, set()).add(name)
+        for alias in cast(Json, body.get("aliases", {})):
+            self.aliases.setdefault(alias, set()).add(name)
         return 200, {"acknowledged": True, "shards_acknowledged": True, "index": name}
 
     def _delete(self, name: str) -> Answer:
@@ -151,7 +157,12 @@ class FakeOpenSearch:
             return 404, {"error": f"alias [{alias}] missing", "status": 404}
         return 200, {name: {"aliases": {alias: {}}} for name in sorted(self.aliases[alias])}
 
-    def _bulk(self, name: str, body: bytes) -> Answer:
+    def _bulk(self, name: str, body: bytes, alias_demanded: bool) -> Answer:
+        names = self.aliases.get(name, set())
+        if len(names) > 1:
+            raise NotInTheContract("an alias that is written to stands for one index")
+        # What must be an alias and is none is answered item by item, as an index that is not there.
+        name = next(iter(names), f"{name} is no alias" if alias_demanded else name)
         bulk = Bulk(name, self.indexes, self._abilities, self.item_failures, self.seconds(), self.classic)
         items = bulk.items(_lines(body))
         errors = any("error" in cast(Json, result) for item in items for result in item.values())

@@ -24,6 +24,7 @@ _PLAIN_SETTINGS: Final = ("knn",)
 _NODE_SETTINGS: Final = (
     "number_of_shards",
     "number_of_replicas",
+    "auto_expand_replicas",
     "refresh_interval",
     "knn.advanced.approximate_threshold",
 )
