@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from bench.scale.node import Index, Size, ask, exact
+from bench.scale.peer import Beside, compare
 from bench.scale.world import Subject, Table, subjects
 from bench.speed.report import Table as Report
 from bench.speed.report import heading
@@ -76,9 +77,10 @@ def main() -> int:
     try:
         for name, shape, sizes in wanted:
             runs[name] = _grow(Index(node.url, f"bench-{name.split()[0].lower()}", shape), sizes, say)
+        beside = compare(node.url, options.mem0, say) if options.mem0 else "not asked for"
     finally:
         node.stop()
-    tables = _tables(runs)
+    tables = [*_tables(runs), _mem0(beside)]
     for table in tables:
         print(table.text())
     if options.docs:
@@ -102,6 +104,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--graphs", type=sizes, default=[10_000, 100_000], help="sizes measured with HNSW graphs too")
     parser.add_argument("--home", default=".lethe/bench-scale", help="where the node keeps its data")
     parser.add_argument("--heap", default="4g", help="of the node")
+    parser.add_argument("--mem0", type=int, default=10_000, help="memories put into mem0 on the same node; 0: none")
     parser.add_argument("--docs", type=Path, help="a page to write the tables into, between its marks")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser.parse_args()
@@ -242,6 +245,23 @@ def _tables(runs: dict[str, list[Measured]]) -> list[Report]:
         ],
     )
     return [built, asked, odd, beside]
+
+
+def _mem0(beside: Beside | str) -> Report:
+    columns = ("memories", "search p50 ms", "mem0's", "ratio", "put a second", "mem0's", "ratio")
+    title = "Beside mem0 2.2.1 on the same node, embedding out of both"
+    if isinstance(beside, str):
+        return Report(title, columns, [], note=f"Not measured: {beside}")
+    row = (
+        f"{beside.memories:,}",
+        f"{beside.our_search * 1000:.1f}",
+        f"{beside.their_search * 1000:.1f}",
+        f"{beside.our_search / beside.their_search:.2f}",
+        f"{beside.our_rate:,.0f}",
+        f"{beside.their_rate:,.0f}",
+        f"{beside.our_rate / beside.their_rate:.1f}",
+    )
+    return Report(title, columns, [row])
 
 
 def _say(text: str) -> None:

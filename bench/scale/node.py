@@ -4,14 +4,14 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.scale.world import MODEL, START, WRITTEN, Subject, Table
+from bench.scale.world import MODEL, WRITTEN, Subject, Table
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.administration import IndexAdministration
 from lethe.adapters.opensearch.connection import Cluster, Json, make_client
@@ -30,7 +30,8 @@ CANDIDATES: Final = 40
 _BATCH: Final = 500
 _WRITERS: Final = 2
 _PATIENCE: Final = 60.0
-_NOW: Final = START + timedelta(days=200)
+_NOW: Final = datetime.now(UTC) + timedelta(minutes=10)
+"""Later than every mark that a run notes: what was filled is settled."""
 
 
 @dataclass(frozen=True)

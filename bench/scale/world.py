@@ -12,13 +12,14 @@ from bench.speed.corpus import make_corpus
 from lethe.domain import ids
 from lethe.domain.embedding import EmbeddingModel
 from lethe.domain.identity import Space
+from lethe.domain.indexing import write_mark
 from lethe.domain.keys import parse_space_partition
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
 from lethe.ports import Page
 
 MODEL: Final = EmbeddingModel("bench/gauss", "1", 384)
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-WRITTEN: Final = "0" * 16
+WRITTEN: Final = write_mark("0" * 16, 1)
 _TOPICS: Final = 40
 _SOURCE: Final = Source("bench", Origin.USER)
 _TEXTS: Final = make_corpus(20_000, 200)

@@ -42,9 +42,9 @@ class Mem0:
         self._in: IO[str] = process.stdin
         self._out: IO[str] = process.stdout
 
-    def start(self, vectors: Path) -> None:
-        """Hand over the vectors and wait until it is ready."""
-        self._line({"vectors": str(vectors)})
+    def start(self, vectors: Path, opensearch: dict[str, object] | None = None) -> None:
+        """Hand over the vectors, and where to keep them if not in memory; wait until it is ready."""
+        self._line({"vectors": str(vectors), "opensearch": opensearch})
 
     def add(self, user: str, texts: Sequence[str]) -> float:
         return self._ask({"user": user, "add": list(texts)}, len(texts))
@@ -87,8 +87,13 @@ def install() -> str | None:
 
 
 @contextmanager
-def running(texts: Sequence[str], vectors: Sequence[NDArray[np.float32]], folder: Path) -> Iterator[Mem0]:
-    """mem0, knowing the vectors of ``texts``."""
+def running(
+    texts: Sequence[str],
+    vectors: Sequence[NDArray[np.float32]],
+    folder: Path,
+    opensearch: dict[str, object] | None = None,
+) -> Iterator[Mem0]:
+    """mem0, knowing the vectors of ``texts``; in memory, or in an OpenSearch index."""
     path = folder / "vectors.npz"
     np.savez(path, texts=np.array(texts), vectors=np.stack(vectors))
     command = [str(_ENVIRONMENT / "bin" / "python"), "-P", str(_CHILD)]
@@ -98,7 +103,7 @@ def running(texts: Sequence[str], vectors: Sequence[NDArray[np.float32]], folder
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=own
     ) as process:
         mem0 = Mem0(process)
-        mem0.start(path)
+        mem0.start(path, opensearch)
         yield mem0
         assert process.stdin is not None
         process.stdin.close()

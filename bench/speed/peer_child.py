@@ -1,7 +1,8 @@
 """mem0 in its own environment, asked line by line: {"add": [texts]} or {"search": text}, each over one user.
 
 The first line names a file of texts and their vectors: Lethe's model made them, so that embedding costs neither side
-anything here. Answers are lines of JSON with the seconds that the call took.
+anything here; and the OpenSearch index that mem0 shall use, if it shall use one. Answers are lines of JSON with the
+seconds that the call took.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class GivenVectors(EmbeddingBase):  # type: ignore[misc]  # the base has no type
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever mem0 prints is no answer
-    embedder = GivenVectors(json.loads(sys.stdin.readline())["vectors"])
-    memory = _memory(embedder)
+    wanted = json.loads(sys.stdin.readline())
+    embedder = GivenVectors(wanted["vectors"])
+    memory = _memory(embedder, wanted.get("opensearch"))
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in sys.stdin:
         asked = json.loads(line)
@@ -56,14 +58,19 @@ def main() -> None:
         print(json.dumps({"seconds": seconds, "results": len(found["results"])}), file=answers, flush=True)
 
 
-def _memory(embedder: GivenVectors) -> Memory:
-    """Vectors in memory, nothing on disk but mem0's own history: the fastest that it can be set up here."""
-    vectors = {"client": QdrantClient(":memory:"), "embedding_model_dims": embedder.dimensions}
+def _memory(embedder: GivenVectors, opensearch: dict[str, object] | None) -> Memory:
+    """Vectors in memory, nothing on disk but mem0's own history: the fastest that it can be set up here; or in an
+    OpenSearch index.
+    """
+    provider, vectors = "qdrant", {"client": QdrantClient(":memory:"), "embedding_model_dims": embedder.dimensions}
+    if opensearch is not None:
+        plain = {"use_ssl": False, "verify_certs": False, "embedding_model_dims": embedder.dimensions}
+        provider, vectors = "opensearch", {**opensearch, **plain}
     memory = Memory.from_config(
         {
             "embedder": {"provider": "openai", "config": {"api_key": "unused"}},
             "llm": {"provider": "openai", "config": {"api_key": "unused"}},
-            "vector_store": {"provider": "qdrant", "config": vectors},
+            "vector_store": {"provider": provider, "config": vectors},
             "history_db_path": os.path.join(os.environ["MEM0_DIR"], "history.db"),
         }
     )

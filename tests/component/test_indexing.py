@@ -233,3 +233,30 @@ def test_a_mark_is_written_only_when_everything_before_it_is_applied(stream: Str
     assert busy.text in texts(held_back)
     stream.until_done(records)
     assert not world.search(space, "Which fact is number 0?").degraded
+
+
+def test_a_write_that_comes_in_two_batches_is_marked_by_neither_half(stream: Stream) -> None:
+    """All memories of one transaction carry one mark: half of them say nothing of the other half."""
+    world, space = stream.world, stream.world.subject()
+    together = world.say(space, *(f"fact number {n}" for n in range(40)))
+    records = [stream.record(space, memory) for memory in together]
+    stream.deliver(records[:20])
+    late = world.search(space, "Which fact is number 33?")
+    assert together[33].text in texts(late), "read from the table"
+    stream.deliver(records[20:])
+    assert together[33].text in texts(world.search(space, "Which fact is number 33?"))
+    (after,) = stream.said(space, "the newest of all")
+    stream.deliver([after])
+    world.clock.pass_by(600)
+    found = world.search(space, "Which fact is number 33?")
+    assert (together[33].text in texts(found), found.degraded) == (True, False)
+
+
+def test_a_write_in_one_batch_is_marked_however_its_records_lie(stream: Stream) -> None:
+    world, space = stream.world, stream.world.subject()
+    together = world.say(space, *(f"fact number {n}" for n in range(120)))
+    records = [stream.record(space, memory) for memory in together]
+    random.Random(3).shuffle(records)
+    stream.deliver(records)
+    found = world.search(space, "Which fact is number 33?")
+    assert (together[33].text in texts(found), found.degraded) == (True, False), "marked: else the scan would answer"

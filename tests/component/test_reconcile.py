@@ -100,7 +100,7 @@ def test_a_rebuild_fills_an_index_that_is_not_there_and_lets_searches_see_it(wor
     assert world.on is not None
     space = world.subject()
     world.say(space, "Ann plays the cello", *(f"fact {n}" for n in range(150)))
-    world.on.cluster.call("DELETE", f"/{world.on.index}")
+    IndexAdministration(world.on.cluster, world.on.alias, EMBEDDER.model).drop()
     seen: list[Findings] = []
     findings = reconciler(world).rebuild(lambda found: seen.append(replace(found)))
     assert (findings.memories, findings.mended, findings.entries) == (151, 151, 151)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lethe.domain.identity import Space
-from lethe.domain.indexing import Indexed
+from lethe.domain.indexing import Indexed, write_mark
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Conflict, NotFound, VersionConflict
@@ -46,8 +46,9 @@ class FakeMemories:
                     self._heads.check(space)
                     self._of(space).setdefault(memory.id, [memory])
                 results.append(Stored(memory, None if holder == memory.id else holder))
-            if any(result.duplicate_of is None for result in results):
-                self._heads.raise_revision(space, written=secrets.token_hex(8))
+            stored = sum(result.duplicate_of is None for result in results)
+            if stored:
+                self._heads.raise_revision(space, written=write_mark(secrets.token_hex(8), stored))
         return tuple(results)
 
     def get(self, space: Space, memory_id: str) -> Memory | None:
@@ -94,7 +95,7 @@ class FakeMemories:
                 raise Conflict
             newest = replace(changed, version=seen.version + 1, superseded_at=None)
             versions[-1:] = [replace(seen, superseded_at=newest.updated_at), newest]
-            self._heads.raise_revision(space, rewrites=True, written=secrets.token_hex(8))
+            self._heads.raise_revision(space, rewrites=True, written=write_mark(secrets.token_hex(8), 1))
             return newest
 
     def delete(self, space: Space, memory_ids: Sequence[str], expected_version: int | None = None) -> int:

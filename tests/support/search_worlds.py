@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 import numpy as np
 from opensearchpy import Connection
 
+from lethe.adapters.opensearch.administration import IndexAdministration
 from lethe.adapters.opensearch.connection import Cluster, make_client
 from lethe.adapters.opensearch.engine import OpenSearchIndex
 from lethe.adapters.opensearch.flavours import Flavour
-from lethe.adapters.opensearch.mapping import IndexShape, index_body, index_name
+from lethe.adapters.opensearch.mapping import IndexShape
 from lethe.adapters.opensearch.writer import OpenSearchWriter
 from lethe.adapters.scan_index import ScanIndex
 from lethe.domain import ids
@@ -167,8 +168,8 @@ class World:
 
     @property
     def shows_after(self) -> timedelta:
-        """By how much ``show`` moves the clock: where no refresh can be asked for, until all is known to show."""
-        if self.on is None or self.on.cluster.abilities.refreshes:
+        """By how much ``show`` moves the clock: until all is known to show."""
+        if self.on is None:
             return timedelta()
         return timedelta(seconds=2 * self.on.cluster.abilities.refresh_seconds + 1)
 
@@ -225,7 +226,7 @@ def node_world(endpoint: str, connection: type[Connection], threads: Executor) -
 def dropped(world: World) -> None:
     """Delete the index of ``world``."""
     assert world.on is not None
-    world.on.cluster.call("DELETE", f"/{world.on.index}")
+    IndexAdministration(world.on.cluster, world.on.alias, EMBEDDER.model).drop()
 
 
 def _stores() -> tuple[FixedClock, FakeSubjectHeads, FakeMemories, ScanIndex]:
@@ -236,8 +237,9 @@ def _stores() -> tuple[FixedClock, FakeSubjectHeads, FakeMemories, ScanIndex]:
 
 def _made_index(cluster: Cluster, fake: FakeOpenSearch | None, clock: FixedClock, shape: IndexShape) -> OnCluster:
     alias = f"contract-{secrets.token_hex(6)}"
-    name = index_name(alias, EMBEDDER.model)
-    cluster.call("PUT", f"/{name}", index_body(EMBEDDER.model, cluster.flavour, shape))
-    cluster.call("POST", "/_aliases", {"actions": [{"add": {"index": name, "alias": alias}}]})
+    indexes = IndexAdministration(cluster, alias, EMBEDDER.model, shape)
+    indexes.make()
+    indexes.show()
+    name = indexes.name
     writer = OpenSearchWriter(cluster, name, LABEL, clock, sleep=lambda seconds: clock.pass_by(seconds))
     return OnCluster(cluster, alias, name, writer, fake)

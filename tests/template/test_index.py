@@ -127,6 +127,22 @@ def test_a_collection_tells_its_readers_from_its_writers() -> None:
     }
 
 
+def test_a_collection_admits_an_operator_who_is_named() -> None:
+    operator = "arn:aws:iam::111122223333:role/operator"
+    (policy,) = (
+        stack(SearchEngine="serverless", SearchOperatorArn=operator)
+        .resources("AWS::OpenSearchServerless::AccessPolicy")
+        .values()
+    )
+    recall, index, named = json.loads(str(policy["Policy"]))
+    assert (recall["Principal"], index["Principal"], named["Principal"]) == (
+        ["RecallRole.Arn"],
+        ["IndexRole.Arn"],
+        [operator],
+    )
+    assert {rule["ResourceType"] for rule in named["Rules"]} == {"index", "collection"}
+
+
 def test_a_collection_is_of_the_generation_that_takes_ids() -> None:
     (group,) = stack(SearchEngine="serverless").resources("AWS::OpenSearchServerless::CollectionGroup").values()
     assert (group["Generation"], group["StandbyReplicas"]) == ("NEXTGEN", "ENABLED")

@@ -23,7 +23,7 @@ class SubjectHead:
     ``revision`` grows with every acknowledged change of long-term memory; a container's cached view is valid only
     at the revision at which it was loaded. ``rewritten`` is the revision of the newest change to long-term memory
     that was more than an addition: since a later revision, memories were only added. ``written`` marks the newest
-    write of memories: the memory written last carries the same mark, so that an index that has come as far as that
+    write of memories: the memories written last carry the same mark, so that an index that has come as far as that
     mark shows everything. None when nothing was written, or when no single write was the last.
     """
 

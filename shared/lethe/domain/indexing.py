@@ -46,6 +46,16 @@ class Mark:
     changed_at: datetime
 
 
+def write_mark(token: str, memories: int) -> str:
+    """The mark of a write that wrote ``memories`` memories at once; ``token`` is one that no other write has."""
+    return f"{token}.{memories}"
+
+
+def memories_marked(mark: str) -> int:
+    """How many memories carry ``mark``. Raises ValueError when it is none."""
+    return int(mark.rpartition(".")[2])
+
+
 Change: TypeAlias = Put | Remove | Mark
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 
 from lethe.domain.head import SubjectState
 from lethe.domain.identity import Space
-from lethe.domain.indexing import Change, Mark, Outcome, Put, Remove
+from lethe.domain.indexing import Change, Mark, Outcome, Put, Remove, memories_marked
 from lethe.domain.memory import Memory
 from lethe.ports import IndexWriter, Memories, SubjectHeads
 
@@ -94,10 +94,18 @@ def _change(space: Space, hint: Hint, standing: Mapping[str, Memory]) -> Change:
 
 
 def _mark(space: Space, hints: Iterable[Hint]) -> Mark | None:
-    """The mark of the newest write among the hints; a removal has none."""
+    """The mark of the newest write that is whole among the hints; a removal has none.
+
+    The memories of one write may come in two batches: then the index has not come as far as their mark.
+    """
     found = None
+    carried: dict[str, set[str]] = {}
     for hint in hints:
-        if hint.written is not None and hint.changed_at is not None:
+        if hint.written is None or hint.changed_at is None:
+            continue
+        carriers = carried.setdefault(hint.written, set())
+        carriers.add(hint.memory_id)
+        if len(carriers) >= memories_marked(hint.written):
             found = Mark(space, hint.written, hint.changed_at)
     return found
 

@@ -5,22 +5,27 @@ page: one whose memory is gone, or whose space is fenced, is removed. What is to
 some moments ago, so each change is made by reading the memory again (``services.indexing``) and carries its version: a
 change that somebody else made meanwhile wins.
 
-After the first pass a space's mark is set to the write that was the newest when its head was read, before its memories
-were: everything up to that write is in the index then.
+A space's mark is set when its last page is done: its head is read, then what was written or changed since shortly
+before the run began, and put; whatever is older the pages have listed. So everything up to the head's newest write is
+in the index then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import groupby
 
+from lethe.domain import ids
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Change, Indexed, Mark, Outcome, Put, Remove
 from lethe.ports import Clock, Indexes, IndexWriter, Memories, MemoryTable, Page, SubjectHeads
 
 PAGE = 500
+_LOOKS_BACK = timedelta(seconds=90)
+"""Longer than a writer lives: what was made earlier stands in the table when the run begins, or never will."""
 
 
 @dataclass(slots=True)
@@ -86,10 +91,17 @@ class Reconciler:
 
     def _run(self, progress: Progress, mend: bool, all_anew: bool) -> Findings:
         findings = Findings()
+        began = self._clock.now()
         self._writer.refresh()
+        last: Space | None = None
         for page in _pages(self._table.page):
-            self._compare_memories(page, findings, mend, all_anew)
+            for space, own in _by_space(page):
+                if mend and last is not None and last != space:
+                    self._mark(last, began)
+                last = space if self._compare_memories(space, own, findings, mend, all_anew) else None
             progress(findings)
+        if mend and last is not None:
+            self._mark(last, began)
         if mend:
             self._writer.refresh()
         for page in _pages(self._writer.page):
@@ -99,23 +111,35 @@ class Reconciler:
             self._writer.refresh()
         return findings
 
-    def _compare_memories(self, page: Sequence[Indexed], findings: Findings, mend: bool, all_anew: bool) -> None:
-        for space, own in _by_space(page):
-            now = self._clock.now()
-            head = self._heads.read(space.tenant, space.subject)
-            if not _readable(head, space):
-                continue  # its entries, if any, are found in the second pass
-            held = self._writer.versions(space, [memory.memory_id for memory in own])
-            findings.memories += len(own)
-            missing = [memory for memory in own if memory.memory_id not in held]
-            stale = [memory for memory in own if held.get(memory.memory_id, memory.version) < memory.version]
-            findings.missing += len(missing)
-            findings.stale += len(stale)
-            if mend:
-                wrong = own if all_anew else (*missing, *stale)
-                self._mend(space, [memory.memory_id for memory in wrong], findings)
-                if head is not None and head.written is not None:
-                    self._writer.apply([Mark(space, head.written, now)], self._within)
+    def _compare_memories(
+        self, space: Space, own: Sequence[Indexed], findings: Findings, mend: bool, all_anew: bool
+    ) -> bool:
+        """Compare some memories of one space with their entries; whether the space is one that is read."""
+        if not _readable(self._heads.read(space.tenant, space.subject), space):
+            return False  # its entries, if any, are found in the second pass
+        held = self._writer.versions(space, [memory.memory_id for memory in own])
+        findings.memories += len(own)
+        missing = [memory for memory in own if memory.memory_id not in held]
+        stale = [memory for memory in own if held.get(memory.memory_id, memory.version) < memory.version]
+        findings.missing += len(missing)
+        findings.stale += len(stale)
+        if mend:
+            wrong = own if all_anew else (*missing, *stale)
+            self._mend(space, [memory.memory_id for memory in wrong], findings)
+        return True
+
+    def _mark(self, space: Space, began: datetime) -> None:
+        """Note that the index shows everything of ``space`` up to the newest write that its head knows now."""
+        now, head = self._clock.now(), self._heads.read(space.tenant, space.subject)
+        if head is None or head.written is None or not _readable(head, space):
+            return
+        earlier = began - _LOOKS_BACK
+        recent = [memory.id for memory in self._memories.since(space, ids.MEMORY + ids.ulid(earlier, 0))]
+        wanted = [*recent, *self._memories.changed_since(space, earlier)]
+        standing = self._memories.get_many(space, wanted) if wanted else {}
+        outcomes = self._writer.apply([Put(space, memory) for memory in standing.values()], self._within)
+        if not set(outcomes) & {Outcome.REFUSED, Outcome.RETRY}:
+            self._writer.apply([Mark(space, head.written, now)], self._within)
 
     def _compare_entries(self, page: Sequence[Indexed], findings: Findings, mend: bool) -> None:
         for space, own in _by_space(page):

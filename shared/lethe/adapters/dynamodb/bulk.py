@@ -152,7 +152,7 @@ def _transaction(
     row, pointer = database.models.memory, database.models.content
     partition = keys.space_partition(space)
     transaction = Transaction()
-    written = new_mark()
+    written = new_mark(len(memories))
     held: list[Item] = [
         {"pk": {"S": partition}, "sk": {"S": keys.content(memory.content_hash)}, "memory_id": {"S": memory.id}}
         for memory in memories

@@ -13,6 +13,7 @@ from lethe.adapters.dynamodb.models import HeadRow
 from lethe.domain import keys
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
+from lethe.domain.indexing import write_mark
 from lethe.errors import Erased
 
 
@@ -76,9 +77,9 @@ def raise_within(
     transaction.update(row, actions, condition)
 
 
-def new_mark() -> str:
-    """A mark that no other write has: 64 random bits, of which only equality matters."""
-    return secrets.token_hex(8)
+def new_mark(memories: int = 1) -> str:
+    """A mark that no other write has, for a write of so many memories: 64 random bits."""
+    return write_mark(secrets.token_hex(8), memories)
 
 
 def _raise(row: type[HeadRow], rewrites: bool) -> list[Action]:

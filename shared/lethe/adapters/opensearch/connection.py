@@ -106,9 +106,13 @@ class Cluster:
         return cast("list[Json]", answer["responses"])
 
     def bulk(self, index: str, lines: str, within: float) -> list[Json]:
-        """The results of a bulk body, in order. The index stands in the path, where a policy can confine it."""
+        """The results of a bulk body, in order. The index stands in the path, where a policy can confine it.
+
+        It is never made by a write, which would guess the mapping: it must be an alias where that can be demanded.
+        """
+        demand = {"require_alias": "true"} if self.abilities.demands_alias else {}
         answer = self._until(
-            within, lambda left: self._client.bulk(index=index, body=lines, params={"request_timeout": left})
+            within, lambda left: self._client.bulk(index=index, body=lines, params={"request_timeout": left, **demand})
         )
         return [next(iter(cast("dict[str, Json]", item).values())) for item in cast("list[Json]", answer["items"])]
 

@@ -169,12 +169,12 @@ class OpenSearchIndex:
         return read
 
     def _settled(self, shown: questions.Shown, now: datetime) -> bool:
-        """Whether searches see what was applied before the mark, when they see the mark.
+        """Whether the searches beside the one that found the mark saw what was applied before it.
 
-        They do where both lie on one shard. Elsewhere shards refresh at different times.
+        They run one by one, maybe on several copies of a shard, and a refresh may come in between. Some time after the
+        mark was noted the last refresh that matters is over everywhere.
         """
-        abilities = self._cluster.abilities
-        return abilities.routing or now - shown.marked_at > timedelta(seconds=2 * abilities.refresh_seconds)
+        return now - shown.marked_at > timedelta(seconds=2 * self._cluster.abilities.refresh_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class Abilities:
         engine_setting: Whether the mapping names the engine and the index its shards; NextGen refuses both.
         refreshes: Whether a refresh may be asked for.
         refresh_seconds: After how long at most a write shows in searches by itself.
+        demands_alias: Whether a bulk request may demand that its index is an alias: then it never makes one.
         request_bytes: Largest body.
     """
 
@@ -35,6 +36,7 @@ class Abilities:
     engine_setting: bool
     refreshes: bool
     refresh_seconds: int
+    demands_alias: bool
     request_bytes: int
 
 
@@ -42,8 +44,9 @@ _MEGABYTE: Final = 1024 * 1024
 
 ABILITIES: Final = {
     # Small managed instance types take 10 MiB a request.
-    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, 10 * _MEGABYTE),
-    # External versions and routing are undocumented there and might be ignored silently: neither is used.
-    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, 10 * _MEGABYTE),
-    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, 10 * _MEGABYTE),
+    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, True, 10 * _MEGABYTE),
+    # External versions and routing are undocumented there and might be ignored silently: neither is used. The function
+    # that writes may not make an index there, so it needs no demand either.
+    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, 10 * _MEGABYTE),
+    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, True, 10 * _MEGABYTE),
 }

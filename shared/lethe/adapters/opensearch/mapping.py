@@ -51,13 +51,13 @@ class IndexShape:
     """What can be chosen of an index.
 
     ``graph_threshold`` is from how many vectors in a segment an HNSW graph is built; -1 builds none, so that every
-    filtered search is exact (docs/adr/0007). ``shards`` and ``replicas`` are the cluster's own business on Serverless.
+    filtered search is exact (docs/adr/0007). ``shards`` are the cluster's own business on Serverless, as are copies;
+    elsewhere each entry is held twice as soon as there are two nodes.
     """
 
     engine: Engine = "faiss"
     graph_threshold: int = NO_GRAPHS
     shards: int = 1
-    replicas: int = 0
     refresh_interval: str = "1s"
 
 
@@ -74,7 +74,7 @@ def index_body(model: EmbeddingModel, flavour: Flavour, shape: IndexShape) -> Ma
     if named:
         index |= {
             "number_of_shards": shape.shards,
-            "number_of_replicas": shape.replicas,
+            "auto_expand_replicas": "0-1",
             "refresh_interval": shape.refresh_interval,
             "knn.advanced.approximate_threshold": shape.graph_threshold,
         }
