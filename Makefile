@@ -9,7 +9,7 @@ SOURCES := shared/lethe local/lethe_local client/lethe_client functions
 RUN := PYTHONUNBUFFERED=1 $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test check fmt lock clean bench-quality bench-speed
+.PHONY: help demo dev test check fmt lock clean bench-quality bench-scale bench-speed
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,6 +38,9 @@ fmt: $(VENV)/.development ## format and mend what can be mended
 
 bench-quality: $(VENV)/.development ## retrieval quality over the four sets in ../shared/data
 	$(RUN) -m bench.quality --data ../shared/data
+
+bench-scale: $(VENV)/.development ## the search index from 10,000 to a million memories, on a real node (an hour)
+	$(RUN) -m bench.scale
 
 bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, and mem0 beside it
 	$(RUN) -m bench.speed

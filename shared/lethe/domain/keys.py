@@ -13,7 +13,7 @@ Sessions   tenant#subject#epoch       SESSION#id (heads: a list of sessions read
 Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads no history)
                                       OLD#scope#key#v<version>
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
-                                      CHANGED#<microseconds>#id (for a day: what an index may not show yet)
+                                      CHANGED#<microseconds>#id (for a week: what an index may not show yet)
 Access     TENANTS                    name (for the list of tenants)
            TENANT#name                TENANT · KEY#id
            KEY#id                     KEY

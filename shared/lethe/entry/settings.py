@@ -126,6 +126,8 @@ class IndexSettings(Settings):
     nothing is embedded.
     """
 
+    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {"opensearch_shards"}
+
     subjects_table: str
     memories_table: str
     embedder: str = "local"
@@ -133,6 +135,8 @@ class IndexSettings(Settings):
     opensearch_url: str
     opensearch_flavour: Flavour = _flavour()
     opensearch_alias: str = _ALIAS
+    opensearch_shards: int = _whole(1, 1, 1024)
+    """Of an index that `lethe index rebuild` makes; the function makes none."""
     dead_letters_url: str | None = None
     """The queue for what the index never takes; without one it is only counted."""
 

@@ -36,6 +36,7 @@ from lethe.domain.memory import Embedding, Memory, MemoryFilter, Vector
 from lethe.domain.relevance.analysis import Analysed, analyse
 from lethe.domain.relevance.candidates import Candidates
 from lethe.domain.relevance.documents import memory_document
+from lethe.domain.relevance.features import MOST_TERMS
 from lethe.domain.relevance.fitted import relevance_model
 from lethe.domain.relevance.ranking import query_terms, rank
 from lethe.domain.search import SearchQuery
@@ -190,7 +191,7 @@ class _Asked:
     @classmethod
     def of(cls, query: SearchQuery, filters: MemoryFilter, now: datetime) -> _Asked:
         text = analyse_query(without_name(query.text, query.subject_name))
-        return cls(query, filters, now, text, query_terms(text))
+        return cls(query, filters, now, text, query_terms(text)[:MOST_TERMS])
 
     @property
     def label(self) -> str | None:

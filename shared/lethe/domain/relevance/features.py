@@ -15,7 +15,7 @@ from lethe.domain.relevance.candidates import Candidates, Traits
 from lethe.domain.relevance.lexical import Floats, LexicalIndex, TermStatistics, bm25_weights
 from lethe.domain.text import DateMention, QueryText
 
-_MOST_TERMS: Final = 256
+MOST_TERMS: Final = 256
 """Query terms that are looked up; the rest of an endless question changes nothing."""
 
 
@@ -70,7 +70,7 @@ def bm25(index: LexicalIndex, terms: Sequence[str], statistics: TermStatistics, 
     scores = np.zeros(len(index), np.float32)
     lengths = index.own_lengths if own else index.lengths
     average = statistics.average_own_length if own else statistics.average_length
-    for term in terms[:_MOST_TERMS]:
+    for term in terms[:MOST_TERMS]:
         found = index.postings(term)
         if len(found.documents):
             counts = found.own_counts if own else found.counts
@@ -83,7 +83,7 @@ def covered_mass(index: LexicalIndex, terms: Sequence[str], statistics: TermStat
     """The idf mass of ``terms`` that each document holds, shape (n,), and that of all of them."""
     covered = np.zeros(len(index), np.float32)
     total = 0.0
-    for term in terms[:_MOST_TERMS]:
+    for term in terms[:MOST_TERMS]:
         idf = statistics.idf(term)
         total += idf
         covered[index.postings(term).documents] += np.float32(idf)

@@ -82,6 +82,7 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
     from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
     from lethe.adapters.embedders import make_embedder
     from lethe.adapters.opensearch.administration import IndexAdministration
+    from lethe.adapters.opensearch.mapping import IndexShape
     from lethe.adapters.system import SystemClock
     from lethe.services.reconcile import Reconciler
 
@@ -100,7 +101,7 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
         DynamoMemories(database),
         DynamoMemoryTable(database),
         _index_writer(settings, clock),
-        IndexAdministration(cluster, settings.opensearch_alias, model),
+        IndexAdministration(cluster, settings.opensearch_alias, model, IndexShape(shards=settings.opensearch_shards)),
         clock,
     )
 
