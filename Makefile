@@ -40,7 +40,7 @@ bench-quality: $(VENV)/.development ## retrieval quality over the four sets in .
 	$(RUN) -m bench.quality --data ../shared/data
 
 bench-scale: $(VENV)/.development ## the search index from 10,000 to a million memories, on a real node (an hour)
-	$(RUN) -m bench.scale
+	$(RUN) -m bench.scale --docs docs/scale.md
 
 bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, and mem0 beside it
 	$(RUN) -m bench.speed
