@@ -282,3 +282,30 @@ def test_any_order_of_duplicated_hints_ends_the_same(faked: World, seed: int) ->
     for memory_id, newest in standing.items():
         _apply(faked, Put(space, newest) if newest is not None else Remove(space, memory_id, None))
     assert _entries(faked) == [(m.id, m.version) for m in standing.values() if m is not None]
+
+
+def test_a_space_is_cleared_straight_after_writes(indexed: World) -> None:
+    """Nothing was shown yet, and some of it was removed already: what a removal by query leaves behind."""
+    space, other = indexed.subject(), indexed.subject()
+    kept = indexed.say(other, "Ben keeps bees.")
+    said = indexed.say(space, *(f"number {number}" for number in range(60)))
+    indexed.catch_up(show=False)
+    assert _apply(indexed, Remove(space, said[7].id, said[7].version)) == [APPLIED]
+    assert indexed.writer.clear(space) == 60, "59 entries and the mark"
+    indexed.show()
+    assert indexed.writer.count(space) == 0
+    assert [entry.memory_id for entry in indexed.writer.page(100, None).items] == [kept[0].id]
+    assert indexed.writer.clear(space) == 0
+    late = _apply(indexed, Put(space, said[3]))
+    assert late in ([APPLIED], [Outcome.RETRY]), "a late writer is told nothing, or to come again"
+
+
+def test_a_space_of_thousands_is_cleared_whole(faked: World) -> None:
+    space = faked.subject()
+    memory = faked.memory("one")
+    count = 6_000
+    puts = [Put(space, replace(memory, id=f"mem_{number:026d}")) for number in range(count)]
+    assert set(_apply(faked, *puts)) == {APPLIED}
+    assert faked.writer.clear(space) == count
+    faked.show()
+    assert faked.writer.count(space) == 0

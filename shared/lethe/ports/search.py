@@ -85,6 +85,10 @@ class IndexWriter(Protocol):
         """How many entries of ``space`` searches see."""
         ...
 
+    def clear(self, space: Space) -> int:
+        """Remove every entry of ``space``, also those applied a moment ago; how many went. Raises Unavailable."""
+        ...
+
     def refresh(self) -> None:
         """Return when everything applied shows in searches; where the engine cannot be asked to, after a while."""
         ...

@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from lethe.adapters.opensearch.connection import Cluster, Json, ndjson
-from lethe.adapters.opensearch.documents import MEMORY, entry, entry_id, mark, mark_id
+from lethe.adapters.opensearch.documents import MARK, MEMORY, entry, entry_id, mark, mark_id
 from lethe.adapters.opensearch.filters import inside
 from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Change, Indexed, Mark, Outcome, Put, Remove
+from lethe.errors import Unavailable
 from lethe.ports import Clock, Page
 
 MOST_BYTES: Final = 5_000_000
 MOST_CHANGES: Final = 500
+_LISTED: Final = 5_000
+_CLEARINGS: Final = 40
+"""Rounds of 5,000 entries: ten times as many as the largest subject that is planned for."""
 _REMOVED_FOR_GOOD: Final = 2**62
 """Version of a removal whose memory's version is unknown: ids are never used again."""
 
@@ -51,6 +55,40 @@ class OpenSearchWriter:
         body: Json = {"query": {"bool": {"filter": cast("list[Json]", inside(space))}}}
         answer = self._cluster.call("POST", f"/{self._name}/_count", body, within)
         return cast(int, answer["count"])
+
+    def clear(self, space: Space, within: float = 30.0) -> int:
+        """Remove every entry of ``space``, its mark too; how many went.
+
+        What was applied a moment ago is shown first: a removal by query passes over it, and counts what was removed
+        and is not shown yet as a conflict, without an error. So entries are listed and removed one by one until none
+        is seen. Raises Unavailable when some stay.
+        """
+        removed = 0
+        for _ in range(_CLEARINGS):
+            self.refresh(within)
+            listed = [found for kind in (MEMORY, MARK) for found in self._listed(space, kind, within)]
+            if not listed:
+                return removed
+            for start in range(0, len(listed), MOST_CHANGES):
+                lines = [
+                    {"delete": self._place(space) | {"_id": found}} for found in listed[start : start + MOST_CHANGES]
+                ]
+                results = self._cluster.bulk(self._name, ndjson(lines), within)
+                removed += sum(_outcome(result) is Outcome.APPLIED for result in results)
+        raise Unavailable("some entries of the space could not be removed")
+
+    def _listed(self, space: Space, kind: str, within: float) -> list[str]:
+        """The ``_id`` of the entries of a space that searches see, at most one page: it is asked for again."""
+        body: Json = {
+            "size": _LISTED,
+            "_source": ["memory_id"] if kind == MEMORY else ["written"],
+            "query": {"bool": {"filter": cast("list[Json]", inside(space, kind))}},
+        }
+        answer = self._cluster.search(self._name, body, within)
+        return [str(hit["_id"]) for hit in cast("list[Json]", cast(Json, answer["hits"])["hits"])]
+
+    def _place(self, space: Space) -> Json:
+        return {"routing": space.subject} if self._cluster.abilities.routing else {}
 
     def refresh(self, within: float = 30.0) -> None:
         """Asked for where it can be; else waited for, with as much again for shards that are late."""
