@@ -235,4 +235,4 @@ def test_an_answer_with_a_foreign_entry_is_trusted_in_nothing(faked: World, wron
     assert texts(found) == ["Ana plays the guitar."]
     assert found.degraded
     with pytest.raises(ForeignEntry):
-        questions.hits({"hits": {"hits": [{"_source": {"tenant": "other", "subject": "s", "epoch": 1}}]}}, own)
+        questions.hits({"hits": {"hits": [{"fields": {"tenant": ["other"], "subject": ["s"], "epoch": [1]}}]}}, own)

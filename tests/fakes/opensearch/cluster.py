@@ -25,7 +25,7 @@ from tests.fakes.opensearch.bulk import Bulk
 from tests.fakes.opensearch.documents import Document, read_mapping, read_settings
 from tests.fakes.opensearch.failures import Json, NotInTheContract, Refusal, allowed, no_such_index
 from tests.fakes.opensearch.scope import scope_of
-from tests.fakes.opensearch.searching import count, search, sort_values
+from tests.fakes.opensearch.searching import brought, count, search, sort_values
 from tests.fakes.opensearch.store import Index, Standing
 
 Answer = tuple[int, JsonValue]
@@ -195,11 +195,9 @@ class FakeOpenSearch:
         self.searches.append(body)
         index = self._one(name)
         found = search(index.mapping, self._shards(index, routing), body)
-        keep = cast("list[str]", body.get("_source", []))
         hits: list[JsonValue] = []
         for score, document in found.hits:
-            source: Json = {field: document.source[field] for field in keep if field in document.source}
-            hit: Json = {"_index": index.name, "_id": document.id, "_score": score, "_source": source}
+            hit: Json = {"_index": index.name, "_id": document.id, "_score": score, **brought(document, body)}
             if found.sort:
                 hit |= {"_score": None, "sort": sort_values(document, found.sort)}
             hits.append(hit)

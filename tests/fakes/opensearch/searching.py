@@ -39,9 +39,21 @@ class Found:
     sort: tuple[str, ...]
 
 
+_PARTS = (
+    "size",
+    "_source",
+    "docvalue_fields",
+    "query",
+    "sort",
+    "search_after",
+    "track_total_hits",
+    "aggs",
+)
+
+
 def search(mapping: IndexMapping, shards: Sequence[Sequence[Document]], body: Json) -> Found:
     """Answer ``body`` over the documents of ``shards``. Raises Refusal or NotInTheContract."""
-    allowed("a search", body, "size", "_source", "query", "sort", "search_after", "track_total_hits", "aggs")
+    allowed("a search", body, *_PARTS)
     size = cast(int, body["size"])
     if not 0 <= size <= _LARGEST_PAGE:
         reason = f"Result window is too large, from + size must be less than or equal to: [{_LARGEST_PAGE}]"
@@ -54,6 +66,17 @@ def search(mapping: IndexMapping, shards: Sequence[Sequence[Document]], body: Js
         hits = hits[: cast(int, _knn(mapping, query)["k"])]
     aggregations = _aggregations(mapping, [document for _, document in matched], body) if "aggs" in body else None
     return Found(hits[:size], len(matched), aggregations, sort)
+
+
+def brought(document: Document, body: Json) -> Json:
+    """What a hit brings of its document: parts of the source, or columns, each a list."""
+    columns = cast("list[str]", body.get("docvalue_fields", []))
+    if columns:
+        if body["_source"] is not False:
+            raise NotInTheContract("columns are asked for instead of the source")
+        return {"fields": {name: [document.source[name]] for name in columns if name in document.source}}
+    keep = cast("list[str]", body.get("_source", []))
+    return {"_source": {name: document.source[name] for name in keep if name in document.source}}
 
 
 def count(mapping: IndexMapping, shards: Sequence[Sequence[Document]], body: Json) -> int:
