@@ -174,3 +174,18 @@ def test_lag_errors_and_dead_letters_are_watched(mode: str) -> None:
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "IndexDeadLetters.QueueName"),
     }
     assert all(alarm["AlarmActions"] == [TOPIC] for alarm in alarms.values())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_index_has_a_dashboard_of_the_metrics_that_its_alarms_watch(mode: str) -> None:
+    dashboard = stack(SearchEngine=mode).resources("AWS::CloudWatch::Dashboard")["IndexDashboard"]
+    widgets = json.loads(str(dashboard["DashboardBody"]))["widgets"]
+    shown = {tuple(metric[:4]) for widget in widgets for metric in widget["properties"]["metrics"]}
+    assert shown == {
+        ("AWS/Lambda", "IteratorAge", "FunctionName", "IndexFunction"),
+        ("AWS/Lambda", "Duration", "FunctionName", "IndexFunction"),
+        ("AWS/Lambda", "Errors", "FunctionName", "IndexFunction"),
+        ("AWS/Lambda", "Throttles", "FunctionName", "IndexFunction"),
+        ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName", "IndexDeadLetters.QueueName"),
+    }
+    assert "IndexDashboard" not in stack().resources("AWS::CloudWatch::Dashboard")
