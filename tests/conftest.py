@@ -14,8 +14,9 @@ from lethe.adapters.dynamodb import Database, TableNames, build_models, make_cli
 from lethe.adapters.opensearch.flavours import Flavour
 from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
 from lethe_local.moto_tables import MotoTables
-from lethe_local.opensearch_node import OpenSearchNode, what_is_missing
+from lethe_local.opensearch_node import OpenSearchNode
 from tests.support.api import Api, ApiStack, TenantOnStack, running_stack
+from tests.support.real_node import why_no_node
 from tests.support.search_bodies import RecordingConnection
 from tests.support.search_worlds import World, dropped, fake_world, node_world, scan_world
 from tests.support.stores import PATIENT, REGION, ROOT, Stores, drop_tables, fake_stores, new_tables, stores_over
@@ -120,7 +121,7 @@ def opensearch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if running:
         yield running
         return
-    missing = what_is_missing()
+    missing = why_no_node()
     if missing is not None:
         pytest.skip(f"there is no OpenSearch node: {missing}")
     node = OpenSearchNode.start(tmp_path_factory.mktemp("opensearch"), heap="512m")

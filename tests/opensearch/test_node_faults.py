@@ -18,9 +18,10 @@ from lethe.domain.memory import Embedding, MemoryFilter
 from lethe.domain.search import SearchQuery
 from lethe.errors import Unavailable
 from lethe.services.reconcile import Reconciler
-from lethe_local.opensearch_node import OpenSearchNode, what_is_missing
+from lethe_local.opensearch_node import OpenSearchNode
 from tests.fakes.memories import FakeMemoryTable
 from tests.support.makers import unit_vector
+from tests.support.real_node import why_no_node
 from tests.support.search_worlds import EMBEDDER, LABEL, World, node_world, texts
 
 pytestmark = [pytest.mark.opensearch, pytest.mark.timeout(600)]
@@ -75,7 +76,7 @@ class House:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    missing = what_is_missing()
+    missing = why_no_node()
     if missing is not None:
         pytest.skip(missing)
     with ThreadPoolExecutor(8) as threads:

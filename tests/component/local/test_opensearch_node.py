@@ -27,6 +27,7 @@ from lethe_local.opensearch_node import (
     what_is_missing,
 )
 from lethe_local.processes import end_leftover
+from tests.support.real_node import why_no_node
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 120.0
@@ -113,7 +114,7 @@ def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path) -> Non
 
 @pytest.fixture
 def can_run() -> None:
-    missing = what_is_missing()
+    missing = why_no_node()
     if missing is not None:
         pytest.skip(f"there is no OpenSearch node: {missing}")
 

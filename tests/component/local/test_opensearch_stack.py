@@ -17,11 +17,12 @@ from typing import Any, cast
 import pytest
 import urllib3
 
-from lethe_local.opensearch_node import NodeWanted, what_is_missing
+from lethe_local.opensearch_node import NodeWanted
 from lethe_local.stack import LocalStack, StackOptions
 from lethe_local.stream_modes import StreamMode
 from tests.support.api import ROOT, Api, ApiStack
 from tests.support.embedding_servers import EmbeddingServer
+from tests.support.real_node import why_no_node
 
 pytestmark = [pytest.mark.opensearch, pytest.mark.timeout(600)]
 PATIENCE = 120.0
@@ -176,7 +177,7 @@ def _dev(state: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Pop
 
 
 def test_make_dev_runs_a_node_of_its_own_and_finds_it_again_after_a_kill(tmp_path: Path) -> None:
-    missing = what_is_missing()
+    missing = why_no_node()
     if missing is not None:
         pytest.skip(f"there is no OpenSearch node: {missing}")
     state = tmp_path / "state"
