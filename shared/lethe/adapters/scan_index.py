@@ -20,9 +20,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from time import monotonic
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -36,8 +36,6 @@ from lethe.domain.relevance.ranking import rank
 from lethe.domain.search import SearchQuery
 from lethe.domain.text import analyse_query, without_name
 from lethe.ports import Memories, SearchResult
-
-_LOOKS_BACK: Final = timedelta(seconds=90)
 
 
 class ScanIndex:
@@ -108,8 +106,8 @@ class ScanIndex:
     def _read(self, space: Space, label: str | None, now: datetime, stale: View | None) -> View:
         """The view at the space's revision: the stale one with what was added, or all of it anew."""
         if stale is not None and space.rewritten <= stale.revision:
-            first = ids.MEMORY + ids.ulid(stale.read_at - _LOOKS_BACK, 0)
-            return stale.extended(space.revision, now, self._memories.since(space, first))
+            added = self._memories.since(space, ids.first_memory(stale.read_at - ids.WRITER_LIVES))
+            return stale.extended(space.revision, now, added)
         loaded = self._seconds()
         return View(space.revision, loaded, now, label, Decoded.of(self._memories.all(space), label))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
 
 
@@ -34,3 +35,7 @@ class SubjectHead:
     revision: int
     rewritten: int = 0
     written: str | None = None
+
+    def reads(self, space: Space) -> bool:
+        """Whether ``space`` is the one that is read: not fenced by an erasure, nor of an epoch before one."""
+        return self.epoch == space.epoch and self.state is SubjectState.ACTIVE

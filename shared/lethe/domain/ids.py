@@ -6,11 +6,16 @@ ULIDs sort by time as text, so they serve as sort keys: https://github.com/ulid/
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
+
+WRITER_LIVES = timedelta(seconds=90)
+"""Longer than a request takes from making an id to writing what it names, with clocks that differ (docs/adr/0006). Who
+has read everything at some moment finds what is new by the ids from so long before it on.
+"""
 
 MESSAGE, MEMORY, ENTITY, ERASURE, RECEIPT = "msg_", "mem_", "ent_", "er_", "rc_"
 
@@ -20,6 +25,11 @@ def ulid(moment: datetime, randomness: int) -> str:
     milliseconds = max(int(moment.timestamp() * 1000), 0) & (2**48 - 1)
     value = (milliseconds << 80) | (randomness & (2**80 - 1))
     return "".join([_PAIRS[(value >> shift) & 1023] for shift in range(120, -1, -10)])
+
+
+def first_memory(moment: datetime) -> str:
+    """The least id that a memory of ``moment`` or later has."""
+    return MEMORY + ulid(moment, 0)
 
 
 def is_id(text: str, prefix: str) -> bool:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
-from lethe.domain.head import SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Change, Mark, Outcome, Put, Remove, memories_marked
 from lethe.domain.memory import Memory
@@ -80,12 +79,9 @@ class Indexer:
     def _plan(self, space: Space, hints: Sequence[Hint]) -> list[Change]:
         """What the entries of these memories shall be. A fenced space has none."""
         newest = {hint.memory_id: hint for hint in hints}
-        standing = self._memories.get_many(space, list(newest)) if self._readable(space) else {}
-        return [_change(space, hint, standing) for hint in newest.values()]
-
-    def _readable(self, space: Space) -> bool:
         head = self._heads.read(space.tenant, space.subject)
-        return head is not None and head.epoch == space.epoch and head.state is SubjectState.ACTIVE
+        standing = self._memories.get_many(space, list(newest)) if head is not None and head.reads(space) else {}
+        return [_change(space, hint, standing) for hint in newest.values()]
 
 
 def _change(space: Space, hint: Hint, standing: Mapping[str, Memory]) -> Change:

@@ -6,7 +6,7 @@ whatever the index does not show yet. So
 
 - what was acknowledged is found, however late the index is: the head names the newest write, the index the newest that
   it shows with all before it. Where the two are not the same, additions are found by their ids and changes by their
-  notes, from the time of the shown write on, less ``_LOOKS_BACK`` for writers that were on their way then;
+  notes, from the time of the shown write on, less ``WRITER_LIVES`` for writers that were on their way then;
 - what was changed or deleted is answered as it is now, or not at all;
 - an entry of another space, should one ever come, is not answered and not even read.
 
@@ -46,7 +46,6 @@ from lethe.ports import Memories, SearchIndex, SearchResult
 
 Vectors: TypeAlias = "NDArray[np.float32]"
 
-_LOOKS_BACK: Final = timedelta(seconds=90)
 _LEAST_PROPOSED: Final = 100
 """How many memories are ranked at least, which one BatchGetItem reads. Of the ten that a scan ranks best, 20, 40, 60,
 100 and 200 proposals hold 72, 87, 93, 97 and 99 % on LoCoMo (76, 93, 98, 100 and 100 on BEAM), and R@10 there is 78.2,
@@ -159,8 +158,8 @@ class OpenSearchIndex:
         """Begin to read what the index may not show: additions by id, and ids of what was changed; call for them."""
         if shown is not None and shown.written == space.written and self._settled(shown, now):
             return lambda: ({}, ())
-        start = shown.changed_at - _LOOKS_BACK if shown is not None else None
-        first = ids.MEMORY + (ids.ulid(start, 0) if start is not None else "")
+        start = shown.changed_at - ids.WRITER_LIVES if shown is not None else None
+        first = ids.first_memory(start) if start is not None else ids.MEMORY
         added = self._threads.submit(self._memories.since, space, first)
         changed = self._threads.submit(self._memories.changed_since, space, start) if start is not None else None
 
