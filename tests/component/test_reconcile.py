@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,8 +16,9 @@ from lethe.domain.head import SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Indexed, Outcome, Put, Remove
 from lethe.ports import Page
-from lethe.services.reconcile import Findings, Reconciler
+from lethe.services.reconcile import PAGE, Findings, Reconciler
 from tests.fakes.memories import FakeMemoryTable
+from tests.fakes.opensearch.failures import Refusal
 from tests.support.search_worlds import EMBEDDER, PATIENT_SECONDS, World, fake_world, texts
 
 NOBODY = lambda findings: None  # noqa: E731  # no progress is shown
@@ -132,3 +133,29 @@ def test_a_repair_beside_writers_undoes_nothing(world: World) -> None:
     table = Meddling(world.memories)
     Reconciler(world.heads, world.memories, table, world.writer, indexes, world.clock, PATIENT_SECONDS).repair(NOBODY)
     in_step(world)
+
+
+def test_a_space_of_which_something_was_refused_is_not_marked(world: World) -> None:
+    """A mark would say that the index shows it, and no reader would look for it in the table."""
+    assert world.on is not None
+    assert world.on.fake is not None
+    space = world.subject()
+    said = world.say(space, *(f"fact number {n}" for n in range(30)))
+    poisoned = f"{space.subject}-1-{said[17].id}"
+    world.on.fake.item_failures[poisoned] = deque([Refusal(400, "mapper_parsing_exception", "failed to parse")])
+    assert reconciler(world).repair(NOBODY).refused == 1
+    world.show()
+    assert said[17].text in texts(world.search(space, "Which fact is number 17?"))
+    assert (found := reconciler(world).repair(NOBODY)).missing == found.mended == 1
+    in_step(world)
+
+
+def test_a_space_of_several_pages_is_compared_whole_and_marked(world: World) -> None:
+    space = world.subject()
+    world.say(space, *(f"fact number {n}" for n in range(PAGE + 130)))
+    mended = reconciler(world).repair(NOBODY)
+    assert (mended.memories, mended.missing, mended.entries) == (PAGE + 130,) * 3
+    in_step(world)
+    world.show()
+    result = world.search(space, "Which fact is number 600?")
+    assert (result.degraded, texts(result)[0]) == (False, "fact number 600"), "without a mark the scan would answer"

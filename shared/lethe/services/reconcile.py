@@ -2,30 +2,28 @@
 
 Two passes. The table's memories, page by page: an entry that is missing or older is put. The index's entries, page by
 page: one whose memory is gone, or whose space is fenced, is removed. What is to be done is decided on what was read
-some moments ago, so each change is made by reading the memory again (``services.indexing``) and carries its version: a
-change that somebody else made meanwhile wins.
+some moments ago, so each change is made by reading the memory again and carries its version: a change that somebody
+else made meanwhile wins.
 
-A space's mark is set when its last page is done: its head is read, then what was written or changed since shortly
-before the run began, and put; whatever is older the pages have listed. So everything up to the head's newest write is
-in the index then.
+A space's mark is set when all of it is done and the index took everything: its head is read, then what was written or
+changed since shortly before the run began, and put; whatever is older the pages have listed. So everything up to the
+head's newest write is in the index then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import groupby
+from datetime import datetime
+from itertools import chain, groupby, islice
 
 from lethe.domain import ids
-from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Change, Indexed, Mark, Outcome, Put, Remove
 from lethe.ports import Clock, Indexes, IndexWriter, Memories, MemoryTable, Page, SubjectHeads
 
 PAGE = 500
-_LOOKS_BACK = timedelta(seconds=90)
-"""Longer than a writer lives: what was made earlier stands in the table when the run begins, or never will."""
+_NOT_TAKEN = frozenset((Outcome.REFUSED, Outcome.RETRY))
 
 
 @dataclass(slots=True)
@@ -73,35 +71,28 @@ class Reconciler:
 
     def check(self, progress: Progress) -> Findings:
         """Count divergences and change nothing."""
-        return self._run(progress, mend=False, all_anew=False)
+        return self._run(progress, mend=False)
 
     def repair(self, progress: Progress) -> Findings:
         """Mend every divergence."""
-        return self._run(progress, mend=True, all_anew=False)
+        return self._run(progress, mend=True)
 
     def rebuild(self, progress: Progress) -> Findings:
-        """Make the index if it is not there, put every memory's entry, also where one stands, and let searches see it.
+        """Make the index if it is not there, put what it lacks, and let searches see it.
 
         An index of another model or schema is seen until this one is whole.
         """
         self._indexes.make()
-        findings = self._run(progress, mend=True, all_anew=True)
+        findings = self.repair(progress)
         self._indexes.show()
         return findings
 
-    def _run(self, progress: Progress, mend: bool, all_anew: bool) -> Findings:
+    def _run(self, progress: Progress, mend: bool) -> Findings:
         findings = Findings()
         began = self._clock.now()
         self._writer.refresh()
-        last: Space | None = None
-        for page in _pages(self._table.page):
-            for space, own in _by_space(page):
-                if mend and last is not None and last != space:
-                    self._mark(last, began)
-                last = space if self._compare_memories(space, own, findings, mend, all_anew) else None
-            progress(findings)
-        if mend and last is not None:
-            self._mark(last, began)
+        for space, own in _by_space(_all(self._table.page)):
+            self._compare_memories(space, own, findings, progress, began if mend else None)
         if mend:
             self._writer.refresh()
         for page in _pages(self._writer.page):
@@ -112,39 +103,46 @@ class Reconciler:
         return findings
 
     def _compare_memories(
-        self, space: Space, own: Sequence[Indexed], findings: Findings, mend: bool, all_anew: bool
-    ) -> bool:
-        """Compare some memories of one space with their entries; whether the space is one that is read."""
-        if not _readable(self._heads.read(space.tenant, space.subject), space):
-            return False  # its entries, if any, are found in the second pass
-        held = self._writer.versions(space, [memory.memory_id for memory in own])
-        findings.memories += len(own)
-        missing = [memory for memory in own if memory.memory_id not in held]
-        stale = [memory for memory in own if held.get(memory.memory_id, memory.version) < memory.version]
-        findings.missing += len(missing)
-        findings.stale += len(stale)
-        if mend:
-            wrong = own if all_anew else (*missing, *stale)
-            self._mend(space, [memory.memory_id for memory in wrong], findings)
-        return True
+        self, space: Space, own: Iterator[Indexed], findings: Findings, progress: Progress, began: datetime | None
+    ) -> None:
+        """Compare the memories of one space with their entries, and mend these when ``began``, the run's, is given."""
+        head = self._heads.read(space.tenant, space.subject)
+        if head is None or not head.reads(space):
+            return  # its entries, if any, are found in the second pass
+        refused = findings.refused
+        while part := list(islice(own, PAGE)):
+            held = self._writer.versions(space, [memory.memory_id for memory in part])
+            missing = [memory.memory_id for memory in part if memory.memory_id not in held]
+            stale = [memory.memory_id for memory in part if held.get(memory.memory_id, memory.version) < memory.version]
+            findings.memories += len(part)
+            findings.missing += len(missing)
+            findings.stale += len(stale)
+            if began is not None:
+                standing = self._memories.get_many(space, [*missing, *stale])
+                self._apply([Put(space, memory) for memory in standing.values()], findings)
+            progress(findings)
+        if began is not None and findings.refused == refused:
+            self._mark(space, began - ids.WRITER_LIVES)
 
-    def _mark(self, space: Space, began: datetime) -> None:
-        """Note that the index shows everything of ``space`` up to the newest write that its head knows now."""
+    def _mark(self, space: Space, earlier: datetime) -> None:
+        """Note that the index shows everything of ``space`` up to the newest write that its head knows now; what was
+        written before ``earlier`` it shows already.
+        """
         now, head = self._clock.now(), self._heads.read(space.tenant, space.subject)
-        if head is None or head.written is None or not _readable(head, space):
+        if head is None or head.written is None or not head.reads(space):
             return
-        earlier = began - _LOOKS_BACK
-        recent = [memory.id for memory in self._memories.since(space, ids.MEMORY + ids.ulid(earlier, 0))]
-        wanted = [*recent, *self._memories.changed_since(space, earlier)]
-        standing = self._memories.get_many(space, wanted) if wanted else {}
-        outcomes = self._writer.apply([Put(space, memory) for memory in standing.values()], self._within)
-        if not set(outcomes) & {Outcome.REFUSED, Outcome.RETRY}:
+        recent = {memory.id: memory for memory in self._memories.since(space, ids.first_memory(earlier))}
+        changed = [memory_id for memory_id in self._memories.changed_since(space, earlier) if memory_id not in recent]
+        puts = [Put(space, memory) for memory in (recent | self._memories.get_many(space, changed)).values()]
+        if not set(self._writer.apply(puts, self._within)) & _NOT_TAKEN:
             self._writer.apply([Mark(space, head.written, now)], self._within)
 
     def _compare_entries(self, page: Sequence[Indexed], findings: Findings, mend: bool) -> None:
-        for space, own in _by_space(page):
-            findings.entries += len(own)
-            readable = _readable(self._heads.read(space.tenant, space.subject), space)
+        findings.entries += len(page)
+        for space, entries in _by_space(page):
+            own = list(entries)
+            head = self._heads.read(space.tenant, space.subject)
+            readable = head is not None and head.reads(space)
             standing = self._memories.get_many(space, [entry.memory_id for entry in own]) if readable else {}
             gone = [entry for entry in own if entry.memory_id not in standing]
             if readable:
@@ -154,26 +152,19 @@ class Reconciler:
             if mend:
                 self._apply([Remove(space, entry.memory_id, entry.version) for entry in gone], findings)
 
-    def _mend(self, space: Space, memory_ids: Sequence[str], findings: Findings) -> None:
-        standing = self._memories.get_many(space, memory_ids) if memory_ids else {}
-        self._apply([Put(space, memory) for memory in standing.values()], findings)
-
     def _apply(self, changes: Sequence[Change], findings: Findings) -> None:
-        if not changes:
-            return
         outcomes = self._writer.apply(changes, self._within)
         findings.mended += sum(outcome is Outcome.APPLIED for outcome in outcomes)
-        findings.refused += sum(outcome in (Outcome.REFUSED, Outcome.RETRY) for outcome in outcomes)
+        findings.refused += sum(outcome in _NOT_TAKEN for outcome in outcomes)
 
 
-def _readable(head: SubjectHead | None, space: Space) -> bool:
-    return head is not None and head.epoch == space.epoch and head.state is SubjectState.ACTIVE
-
-
-def _by_space(page: Iterable[Indexed]) -> Iterator[tuple[Space, list[Indexed]]]:
+def _by_space(listed: Iterable[Indexed]) -> Iterator[tuple[Space, Iterator[Indexed]]]:
     """Neighbours of one space, as both sides list them."""
-    for space, own in groupby(page, key=lambda each: each.space):
-        yield space, list(own)
+    return groupby(listed, key=lambda each: each.space)
+
+
+def _all(page: Callable[[int, str | None], Page[Indexed]]) -> Iterator[Indexed]:
+    return chain.from_iterable(_pages(page))
 
 
 def _pages(page: Callable[[int, str | None], Page[Indexed]]) -> Iterator[Sequence[Indexed]]:
