@@ -141,6 +141,7 @@ def test_a_space_of_which_something_was_refused_is_not_marked(world: World) -> N
     assert world.on.fake is not None
     space = world.subject()
     said = world.say(space, *(f"fact number {n}" for n in range(30)))
+    world.clock.pass_by(600)
     poisoned = f"{space.subject}-1-{said[17].id}"
     world.on.fake.item_failures[poisoned] = deque([Refusal(400, "mapper_parsing_exception", "failed to parse")])
     assert reconciler(world).repair(NOBODY).refused == 1

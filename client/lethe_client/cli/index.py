@@ -51,7 +51,7 @@ _ACTIONS: Mapping[str, tuple[str, Callable[[Reconciler, Progress], Findings]]] =
     ),
     "repair": ("mend what `check` finds", lambda reconciler, progress: reconciler.repair(progress)),
     "rebuild": (
-        "make the index, put every memory's entry, and let searches see it",
+        "make the index, put what it lacks, and let searches see it",
         lambda reconciler, progress: reconciler.rebuild(progress),
     ),
 }
