@@ -13,6 +13,7 @@ from lethe.domain.indexing import Outcome
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import MemoryFilter, MemoryKind, MemoryStatus, Origin, Source
 from lethe.domain.search import SearchQuery
+from tests.fakes.opensearch.failures import Refusal
 from tests.fakes.time_and_ids import START
 from tests.support.search_worlds import World, embedded, query, texts
 
@@ -371,3 +372,19 @@ def test_a_question_that_utf_8_has_no_place_for_is_taken(world: World) -> None:
     world.catch_up()
     found = world.search(space, SearchQuery("guitar \ud800 \udfff", None))
     assert (texts(found), found.degraded) == (["Ana plays the guitar."], False)
+
+
+def test_the_log_tells_why_the_index_was_not_used_and_nothing_of_the_question(
+    faked: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    space = faked.subject()
+    faked.say(space, "Ana plays the CANARY guitar.")
+    faked.catch_up()
+    assert faked.on is not None
+    assert faked.on.fake is not None
+    faked.on.fake.failures.append(Refusal(503, "unavailable", "no CANARY here"))
+    with caplog.at_level("DEBUG"):
+        found = faked.search(space, "Who plays the CANARY guitar?")
+    assert (texts(found), found.degraded) == (["Ana plays the CANARY guitar."], True)
+    assert "the search index: Unavailable OpenSearch: 503" in caplog.text
+    assert "CANARY" not in caplog.text

@@ -1,10 +1,11 @@
-"""Candidates as every search engine answers them, read off a ranking."""
+"""What every search engine does before and after the ranking: vectors as rows, candidates read off."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lethe.domain.memory import Memory
 from lethe.domain.relevance.features import FEATURE_NAMES
@@ -12,6 +13,17 @@ from lethe.domain.relevance.lexical import Ints
 from lethe.domain.relevance.ranking import Leg as RankedLeg
 from lethe.domain.relevance.ranking import Ranking
 from lethe.domain.search import Candidate, Leg
+
+
+def vector_rows(memories: Sequence[Memory], label: str | None) -> NDArray[np.float16]:
+    """One row a memory, as exact as the table keeps vectors; zeros stand for "no vector of the model ``label``"."""
+    embedded = [m.embedding if m.embedding is not None and m.embedding.model == label else None for m in memories]
+    size = max((len(embedding.vector) for embedding in embedded if embedding is not None), default=0)
+    rows = np.zeros((len(memories), size), np.float16)
+    for row, embedding in enumerate(embedded):
+        if embedding is not None:
+            rows[row] = embedding.vector
+    return rows
 
 
 def ranked_candidates(memories: Sequence[Memory], places: Ints, ranking: Ranking) -> tuple[Candidate, ...]:

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from lethe.adapters.ranked import vector_rows
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import canonical
 from lethe.domain.memory import Memory, MemoryFilter, MemoryStatus
@@ -57,14 +58,8 @@ class Decoded:
     @classmethod
     def of(cls, memories: Sequence[Memory], label: str | None) -> Decoded:
         """Decode ``memories``, keeping the vectors of the model ``label``."""
-        embedded = [m.embedding if m.embedding is not None and m.embedding.model == label else None for m in memories]
-        size = max((len(embedding.vector) for embedding in embedded if embedding is not None), default=0)
-        matrix = np.zeros((len(memories), size), np.float16)
-        for row, embedding in enumerate(embedded):
-            if embedding is not None:
-                matrix[row] = embedding.vector
         bare = tuple(Memory(*_all_but_embedding(memory)) for memory in memories)
-        return cls(bare, analyse([memory_document(memory) for memory in bare]), matrix)
+        return cls(bare, analyse([memory_document(memory) for memory in bare]), vector_rows(memories, label))
 
     def rows(self, chosen: Sequence[int]) -> Decoded:
         """Some of them."""

@@ -15,21 +15,19 @@ Whenever the index gives no whole answer the scan engine does, and the result sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain, zip_longest
-from typing import Final, Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Final, Literal
 
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
 from lethe.adapters.opensearch.connection import Cluster
 from lethe.adapters.opensearch.questions import Hit, Json
-from lethe.adapters.ranked import ranked_candidates
+from lethe.adapters.ranked import ranked_candidates, vector_rows
 from lethe.domain import ids
 from lethe.domain.identity import Space
 from lethe.domain.memory import Embedding, Memory, MemoryFilter, Vector
@@ -44,7 +42,7 @@ from lethe.domain.text import QueryText, analyse_query, without_name
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import Memories, SearchIndex, SearchResult
 
-Vectors: TypeAlias = "NDArray[np.float32]"
+_log = logging.getLogger(__name__)
 
 _LEAST_PROPOSED: Final = 100
 """How many memories are ranked at least, which one BatchGetItem reads. Of the ten that a scan ranks best, 20, 40, 60,
@@ -107,8 +105,8 @@ class OpenSearchIndex:
         """None when the index gives no whole answer, or hardly anything that still stands."""
         asked = _Asked.of(query, filters, now)
         most = max(limit, _LEAST_PROPOSED)
-        for k in (most, 4 * most, 16 * most):
-            answer = self._ask(space, asked, min(k, questions.MOST_HITS))
+        for k in sorted({min(many, questions.MOST_HITS) for many in (most, 4 * most, 16 * most)}):
+            answer = self._ask(space, asked, k)
             read = self._read(space, asked, answer, most) if answer is not None else None
             if answer is None or read is None:
                 return None
@@ -125,7 +123,9 @@ class OpenSearchIndex:
         try:
             found = self._cluster.multi_search(self._alias, list(searches.values()), self._within, space.subject)
             answer = _Answer.of(dict(zip(searches, found, strict=True)), space, asked)
-        except (Throttled, Unavailable):
+        except (Throttled, Unavailable) as error:
+            # Recall goes on without the index; why it had to is for whoever looks at the log. No text of a cluster's.
+            _log.warning("the search index: %s %s", type(error).__name__, " ".join(getattr(error, "__notes__", ())))
             answer = None
         if answer is None:
             self._breaker.failed()
@@ -268,12 +268,12 @@ def _ranked(asked: _Asked, answer: _Answer, read: _Read, limit: int) -> SearchRe
     added = set(read.added)
     unseen = [each for memory, each in zip(read.accepted, analysed, strict=True) if memory.id in added]
     considered = answer.matching + len(unseen)
-    vectors = _vectors(read.accepted, asked.label)
+    vectors = vector_rows(read.accepted, asked.label)
     if not read.accepted:
         return SearchResult((), considered, stored, degraded=not answer.whole)
     ranking = rank(
         asked.text,
-        _comparable(asked.query.embedding, vectors),
+        _comparable(asked.query.embedding, vectors.shape[1]),
         Candidates.of(analysed, vectors),
         relevance_model(asked.label),
         answer.counts.with_documents([_lengths(each) for each in unseen]),
@@ -284,9 +284,9 @@ def _ranked(asked: _Asked, answer: _Answer, read: _Read, limit: int) -> SearchRe
     return SearchResult(found, considered, stored, degraded=not answer.whole)
 
 
-def _comparable(embedding: Embedding | None, vectors: Vectors) -> Vector | None:
+def _comparable(embedding: Embedding | None, length: int) -> Vector | None:
     """The question's vector, if it is as long as those that it is compared with."""
-    if embedding is None or len(embedding.vector) != vectors.shape[1]:
+    if embedding is None or len(embedding.vector) != length:
         return None
     return embedding.vector
 
@@ -294,14 +294,3 @@ def _comparable(embedding: Embedding | None, vectors: Vectors) -> Vector | None:
 def _lengths(document: Analysed) -> tuple[frozenset[str], int, int]:
     own, context = document.own, document.context
     return frozenset((*own, *context)), len(own) + len(context), len(own)
-
-
-def _vectors(memories: Iterable[Memory], label: str | None) -> Vectors:
-    """One row a memory; zeros stand for "no vector of this model"."""
-    embeddings = [m.embedding if m.embedding is not None and m.embedding.model == label else None for m in memories]
-    size = max((len(embedding.vector) for embedding in embeddings if embedding is not None), default=0)
-    matrix = np.zeros((len(embeddings), size), np.float32)
-    for row, embedding in enumerate(embeddings):
-        if embedding is not None:
-            matrix[row] = embedding.vector
-    return matrix
