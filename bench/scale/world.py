@@ -15,7 +15,6 @@ from lethe.domain.identity import Space
 from lethe.domain.indexing import write_mark
 from lethe.domain.keys import parse_space_partition
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
-from lethe.ports import Page
 
 MODEL: Final = EmbeddingModel("bench/gauss", "1", 384)
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -105,10 +104,6 @@ class Table:
     def changed_since(self, space: Space, moment: datetime) -> tuple[str, ...]:
         """Nothing changes."""
         return ()
-
-    def page(self, space: Space, limit: int, start: str | None) -> Page[Memory]:
-        """Not asked for."""
-        raise NotImplementedError
 
 
 def _unit(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
