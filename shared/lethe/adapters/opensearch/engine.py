@@ -25,8 +25,8 @@ from typing import Final, Literal
 
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
-from lethe.adapters.opensearch.connection import Cluster
-from lethe.adapters.opensearch.questions import Hit, Json
+from lethe.adapters.opensearch.connection import Cluster, Json
+from lethe.adapters.opensearch.questions import Hit
 from lethe.adapters.ranked import ranked_candidates, vector_rows
 from lethe.domain import ids
 from lethe.domain.identity import Space

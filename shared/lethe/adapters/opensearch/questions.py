@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, cast
 
+from lethe.adapters.opensearch.connection import Json
 from lethe.adapters.opensearch.documents import MARK, short_numbers
 from lethe.adapters.opensearch.filters import Clause, accepted, inside
 from lethe.domain.identity import Space
@@ -27,8 +28,6 @@ from lethe.domain.relevance.lexical import TermStatistics
 from lethe.domain.text import is_unspaced
 from lethe.domain.times import from_microseconds
 from lethe.errors import Unavailable
-
-Json = dict[str, JsonValue]
 
 MOST_HITS: Final = 10_000
 """How many hits a search may ask for, and how many neighbours: the cluster's own limit."""

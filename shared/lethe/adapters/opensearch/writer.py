@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, cast
 
 from lethe.adapters.opensearch.connection import Cluster, Json, ndjson
@@ -45,8 +44,8 @@ class OpenSearchWriter:
     def apply(self, changes: Sequence[Change], within: float) -> tuple[Outcome, ...]:
         """One outcome a change, in order. Raises Unavailable or Throttled when the cluster took none of a request."""
         outcomes: list[Outcome] = []
-        for lines in _bodies([self._lines(change) for change in changes]):
-            results = self._cluster.bulk(self._name, lines.body, within)
+        for body in _bodies([self._lines(change) for change in changes]):
+            results = self._cluster.bulk(self._name, body, within)
             outcomes.extend(_outcome(result) for result in results)
         return tuple(self._settled(changes, outcomes, within))
 
@@ -123,8 +122,7 @@ class OpenSearchWriter:
         }
 
     def _named(self, space: Space, memory_id: str) -> Json:
-        named: Json = {"_id": entry_id(space, memory_id)}
-        return named | {"routing": space.subject} if self._cluster.abilities.routing else named
+        return self._place(space) | {"_id": entry_id(space, memory_id)}
 
     def _found(self, docs: Sequence[Json], within: float) -> dict[str, Json]:
         """Those of ``docs`` that there are, by ``_id``."""
@@ -134,14 +132,13 @@ class OpenSearchWriter:
         return {str(doc["_id"]): doc for doc in cast("list[Json]", answer["docs"]) if doc.get("found")}
 
     def _lines(self, change: Change) -> list[Json]:
-        action: Json = {}
-        abilities = self._cluster.abilities
-        if abilities.routing:
-            action["routing"] = change.space.subject
         if isinstance(change, Mark):
-            return [{"index": action | {"_id": mark_id(change.space)}}, mark(change, self._clock.now())]
-        action["_id"] = entry_id(change.space, change.memory_id)
-        if abilities.external_versions:
+            return [
+                {"index": self._place(change.space) | {"_id": mark_id(change.space)}},
+                mark(change, self._clock.now()),
+            ]
+        action = self._named(change.space, change.memory_id)
+        if self._cluster.abilities.external_versions:
             action |= {"version": _version(change), "version_type": "external"}
         if isinstance(change, Put):
             return [{"index": action}, entry(change.space, change.memory, self._label)]
@@ -165,14 +162,7 @@ class OpenSearchWriter:
             yield Outcome.RETRY if met_tombstone else outcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    body: str
-    size: int
-    changes: int
-
-
-def _bodies(changes: Sequence[list[Json]]) -> Iterator[_Body]:
+def _bodies(changes: Sequence[list[Json]]) -> Iterator[str]:
     """The lines of the changes in bodies of at most ``MOST_BYTES``, a larger single one alone."""
     parts: list[str] = []
     size = 0
@@ -180,12 +170,12 @@ def _bodies(changes: Sequence[list[Json]]) -> Iterator[_Body]:
         text = ndjson(lines)
         weight = len(text.encode())
         if parts and (size + weight > MOST_BYTES or len(parts) == MOST_CHANGES):
-            yield _Body("".join(parts), size, len(parts))
+            yield "".join(parts)
             parts, size = [], 0
         parts.append(text)
         size += weight
     if parts:
-        yield _Body("".join(parts), size, len(parts))
+        yield "".join(parts)
 
 
 def _version(change: Put | Remove) -> int:
