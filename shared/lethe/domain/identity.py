@@ -96,3 +96,17 @@ def subject_of(tenant: str, user_id: str, master_key: bytes) -> str:
     """
     message = f"subject\x00{tenant}\x00{normalise_user_id(user_id)}".encode()
     return hmac.new(master_key, message, hashlib.sha256).hexdigest()[:32]
+
+
+def session_of(tenant: str, subject: str, session_id: str, master_key: bytes) -> str:
+    """The keyed hash under which the ledger names a session, whose id its client chose: 32 hex digits."""
+    message = f"session\x00{tenant}\x00{subject}\x00{session_id}".encode()
+    return hmac.new(master_key, message, hashlib.sha256).hexdigest()[:32]
+
+
+def hidden(kind: str, tenant: str, text: str, master_key: bytes) -> str:
+    """The keyed hash of ``text`` for the ledger and the audit trail: who knows the text and the key can prove that it
+    was this one, nobody else can guess it. ``kind`` keeps hashes of different things apart.
+    """
+    message = f"{kind}\x00{tenant}\x00{text}".encode()
+    return hmac.new(master_key, message, hashlib.sha256).hexdigest()[:32]

@@ -8,29 +8,66 @@ Expired items are never returned. ``tests/contract`` holds one suite a port, run
 
 from lethe.ports.access import AccessStore, IdempotencyRecords
 from lethe.ports.common import Clock, Embedder, Ids, Page
-from lethe.ports.data import AppendResult, Entities, EntityLists, Memories, NewMessage, Sessions, Stored, SubjectHeads
+from lethe.ports.data import (
+    AppendResult,
+    Entities,
+    EntityLists,
+    Held,
+    Memories,
+    MemoryVectors,
+    NewMessage,
+    Sessions,
+    Stored,
+    SubjectHeads,
+)
+from lethe.ports.erasure import (
+    ChainEnd,
+    Executions,
+    Holds,
+    Ledger,
+    Purge,
+    Purged,
+    Receipts,
+    Search,
+    Seen,
+    Signer,
+    TimeLeft,
+    Verifier,
+)
 from lethe.ports.search import DeadLetter, DeadLetters, Indexes, IndexWriter, MemoryTable, SearchIndex, SearchResult
 
 __all__ = [
     "AccessStore",
     "AppendResult",
+    "ChainEnd",
     "Clock",
     "DeadLetter",
     "DeadLetters",
     "Embedder",
     "Entities",
     "EntityLists",
+    "Executions",
+    "Holds",
     "IdempotencyRecords",
     "Ids",
     "IndexWriter",
     "Indexes",
+    "Ledger",
     "Memories",
     "MemoryTable",
     "NewMessage",
     "Page",
+    "Purge",
+    "Purged",
+    "Receipts",
+    "Search",
     "SearchIndex",
     "SearchResult",
+    "Seen",
     "Sessions",
+    "Signer",
     "Stored",
     "SubjectHeads",
+    "TimeLeft",
+    "Verifier",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from lethe.domain.entity import Entity
 from lethe.domain.head import SubjectHead
@@ -13,9 +13,6 @@ from lethe.domain.immutable import immutable
 from lethe.domain.memory import Memory
 from lethe.domain.session import Message, Session, SessionSummary
 from lethe.ports.common import Page
-
-if TYPE_CHECKING:  # a function that sees no vector does without numpy
-    pass
 
 
 class SubjectHeads(Protocol):
@@ -227,4 +224,28 @@ class Memories(Protocol):
 
     def count(self, space: Space) -> int:
         """How many memories (newest versions) there are."""
+        ...
+
+
+@immutable
+class Held:
+    """A version of a memory, newest or superseded, and whose it is."""
+
+    space: Space
+    memory: Memory
+
+
+class MemoryVectors(Protocol):
+    """The vectors of all versions of all memories: what a change of the embedding model goes through."""
+
+    def page(self, limit: int, start: str | None) -> Page[Held]:
+        """All versions of all spaces, with vectors, those of one space together, at most ``limit``; consistent."""
+        ...
+
+    def replace(self, space: Space, memories: Sequence[Memory]) -> int:
+        """Give these versions the embeddings that they come with, and nothing else; how many got them.
+
+        One that was changed or deleted since it was read is left as it is. The head's revision is raised, as after a
+        change, in the same transaction. Raises Erased when the epoch moved on: then nothing more is written.
+        """
         ...

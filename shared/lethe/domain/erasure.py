@@ -1,0 +1,197 @@
+"""An erasure as the ledger knows it: what it is about, how far it has come, what it counted.
+
+Nothing here holds content: subjects, sessions and reasons are keyed hashes, memories are named by the ids that Lethe
+made. So the record may outlive what was erased, drive its repetition, and be replayed over a restored table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from lethe.domain.immutable import immutable
+from lethe.domain.memory import MemoryKind
+
+ABSENT_FOR: Final = timedelta(days=30)
+"""How long an erased subject answers 404 and 410, unless it is admitted before (requirement X7)."""
+
+MARGIN_SECONDS: Final = 30
+"""Added to the longest time-out: what was sent may still arrive, and clocks differ."""
+
+
+class ErasureState(StrEnum):
+    """Where an erasure stands. The last three are ends; ``failed`` is one until it is started again."""
+
+    ACCEPTED = "accepted"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    COMPLETED_WITH_HOLDS = "completed_with_holds"
+    FAILED = "failed"
+
+    @property
+    def is_end(self) -> bool:
+        """Whether nothing runs any more."""
+        return self not in (ErasureState.ACCEPTED, ErasureState.RUNNING)
+
+
+class StepName(StrEnum):
+    """The steps, in the order in which they run; the state machine's tasks carry the same names."""
+
+    LEDGER = "ledger"
+    FENCE = "fence"
+    INDEX = "index"
+    DERIVED = "derived"
+    MEMORIES = "memories"
+    ENTITIES = "entities"
+    SESSIONS = "sessions"
+    ARCHIVE = "archive"
+    PROBE = "probe"
+    DRAIN = "drain"
+    SWEEP = "sweep"
+    VERIFY = "verify"
+    RECEIPT = "receipt"
+
+
+class StepState(StrEnum):
+    """Where a step stands."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+
+
+@immutable
+class Step:
+    """One step: how many items it found and deleted, how often it was begun, and where it goes on (``cursor``)."""
+
+    name: StepName
+    state: StepState = StepState.PENDING
+    found: int = 0
+    deleted: int = 0
+    attempts: int = 0
+    cursor: str | None = None
+
+
+@immutable
+class WholeTenant:
+    """Every subject of a tenant."""
+
+
+@immutable
+class WholeSubject:
+    """Everything of one subject, in every epoch up to the one that the fence ended."""
+
+
+@immutable
+class OneSession:
+    """One session and what was taken from it. ``session`` is the keyed hash of its id (``identity.session_of``)."""
+
+    session: str
+
+
+@immutable
+class TheseMemories:
+    """Single memories, by id, with what rests on them."""
+
+    memory_ids: tuple[str, ...]
+
+
+@immutable
+class MemoriesWithin:
+    """Memories of some kinds (none named: of all) created after and before given times, both exclusive."""
+
+    kinds: tuple[MemoryKind, ...] = ()
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+Scope: TypeAlias = "WholeTenant | WholeSubject | OneSession | TheseMemories | MemoriesWithin"
+
+
+@immutable
+class Verification:
+    """A look of the verifier: when, and what it still found that no hold explains, by store."""
+
+    at: datetime
+    remaining: tuple[tuple[str, int], ...]
+    held: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was left."""
+        return not any(count for _, count in self.remaining)
+
+
+@immutable
+class Erasure:
+    """A row of the ledger.
+
+    ``epochs`` is the last epoch that it erases (0: none, as for the scopes that leave the subject readable);
+    ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``starts`` counts
+    executions of the state machine; ``version`` counts saves.
+    """
+
+    id: str
+    tenant: str
+    subject: str | None
+    scope: Scope
+    requested_at: datetime
+    actor: str
+    reason: str | None = None
+    state: ErasureState = ErasureState.ACCEPTED
+    epochs: int = 0
+    unreadable_since: datetime | None = None
+    steps: tuple[Step, ...] = ()
+    holds: tuple[str, ...] = ()
+    held: int = 0
+    verified: tuple[Verification, ...] = ()
+    receipts: tuple[str, ...] = ()
+    ended_at: datetime | None = None
+    failure: str | None = None
+    starts: int = 0
+    started_at: datetime | None = None
+    version: int = 0
+
+    @property
+    def receipt_id(self) -> str | None:
+        """The newest receipt, or None."""
+        return self.receipts[-1] if self.receipts else None
+
+    def step(self, name: StepName) -> Step:
+        """One of its steps."""
+        return next((step for step in self.steps if step.name is name), Step(name))
+
+    def with_step(self, step: Step) -> Erasure:
+        """The same with ``step`` in the place of the one with its name."""
+        known = {each.name: each for each in self.steps} | {step.name: step}
+        return replace(self, steps=tuple(known[name] for name in StepName if name in known))
+
+
+def all_steps(steps: Iterable[Step] = ()) -> tuple[Step, ...]:
+    """Every step in order; those that are not among ``steps`` are still to come."""
+    known = {step.name: step for step in steps}
+    return tuple(known.get(name, Step(name)) for name in StepName)
+
+
+def restarted(erasure: Erasure, now: datetime) -> Erasure:
+    """The erasure as it begins another run: every step is done again, its counts go on."""
+    steps = tuple(replace(step, state=StepState.PENDING, cursor=None) for step in erasure.steps)
+    return replace(
+        erasure,
+        state=ErasureState.ACCEPTED,
+        steps=steps,
+        failure=None,
+        ended_at=None,
+        starts=erasure.starts + 1,
+        started_at=now,
+    )
+
+
+def drain_seconds(timeouts: Sequence[int]) -> int:
+    """How long after the fence a writer that saw the old head may still write: the longest time-out of the functions
+    that write, and the margin.
+    """
+    return max(timeouts) + MARGIN_SECONDS

@@ -1,0 +1,61 @@
+"""Legal holds: what must not be deleted while they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from lethe.domain.erasure import MemoriesWithin, OneSession, Scope, TheseMemories, WholeSubject
+from lethe.domain.immutable import immutable
+from lethe.domain.memory import MemoryKind
+
+
+@immutable
+class Hold:
+    """A named hold on records of one subject. ``scope`` is any but a tenant's; sessions are named by keyed hash."""
+
+    name: str
+    subject: str
+    scope: Scope
+    created_at: datetime
+
+
+@immutable
+class Held:
+    """What a record is, as far as a hold asks: a memory's id, kind and creation, the keyed hash of a session.
+
+    None means that it has none: an entity of the subject's own has no session, a message no memory.
+    """
+
+    memory_id: str | None = None
+    kind: MemoryKind | None = None
+    created_at: datetime | None = None
+    session: str | None = None
+
+
+def covers(scope: Scope, record: Held) -> bool:
+    """Whether ``record`` is within ``scope``; the tenant and the subject are known to be the same."""
+    if isinstance(scope, OneSession):
+        return record.session == scope.session
+    if isinstance(scope, TheseMemories):
+        return record.memory_id in scope.memory_ids
+    if isinstance(scope, MemoriesWithin):
+        return (
+            record.memory_id is not None
+            and record.kind is not None
+            and record.created_at is not None
+            and (not scope.kinds or record.kind in scope.kinds)
+            and (scope.created_after is None or record.created_at > scope.created_after)
+            and (scope.created_before is None or record.created_at < scope.created_before)
+        )
+    return True
+
+
+def holding(holds: Iterable[Hold], record: Held) -> str | None:
+    """The name of a hold that covers ``record``, or None."""
+    return next((hold.name for hold in holds if covers(hold.scope, record)), None)
+
+
+def holds_all(holds: Iterable[Hold]) -> str | None:
+    """The name of a hold on everything of the subject, or None."""
+    return next((hold.name for hold in holds if isinstance(hold.scope, WholeSubject)), None)
