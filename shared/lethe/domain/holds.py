@@ -21,7 +21,7 @@ class Hold:
 
 
 @immutable
-class Held:
+class HoldTarget:
     """What a record is, as far as a hold asks: a memory's id, kind and creation, the keyed hash of a session.
 
     None means that it has none: an entity of the subject's own has no session, a message no memory.
@@ -33,7 +33,7 @@ class Held:
     session: str | None = None
 
 
-def covers(scope: Scope, record: Held) -> bool:
+def covers(scope: Scope, record: HoldTarget) -> bool:
     """Whether ``record`` is within ``scope``; the tenant and the subject are known to be the same."""
     if isinstance(scope, OneSession):
         return record.session == scope.session
@@ -51,7 +51,7 @@ def covers(scope: Scope, record: Held) -> bool:
     return True
 
 
-def holding(holds: Iterable[Hold], record: Held) -> str | None:
+def holding(holds: Iterable[Hold], record: HoldTarget) -> str | None:
     """The name of a hold that covers ``record``, or None."""
     return next((hold.name for hold in holds if covers(hold.scope, record)), None)
 

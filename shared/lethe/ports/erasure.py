@@ -1,4 +1,4 @@
-"""What erasure needs from outside: the ledger, holds, receipts, a signer, the state machine, deleters and a verifier."""
+"""What erasure needs from outside: ledger, holds, receipts, a signer, the state machine, deleters and a verifier."""
 
 from __future__ import annotations
 
