@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -91,3 +92,76 @@ def test_eight_threads_create_one_head(strict_stores: Stores) -> None:
     with ThreadPoolExecutor(8) as threads:
         heads = list(threads.map(lambda _: strict_stores.heads.create("race", "a" * 32), range(40)))
     assert set(heads) == {SubjectHead("race", "a" * 32, 1, SubjectState.ACTIVE, 0)}
+
+
+LATER = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def test_a_fence_raises_the_epoch_once(stores: Stores) -> None:
+    space = stores.new_space()
+    first = stores.heads.fence(space.tenant, space.subject, "er_1", 1)
+    assert (first.epoch, first.state, first.erasure) == (2, SubjectState.ERASING, "er_1")
+    assert stores.heads.fence(space.tenant, space.subject, "er_1", 1) == first
+    assert stores.heads.fence(space.tenant, space.subject, "er_2", 1) == first
+    assert stores.heads.read(space.tenant, space.subject) == first
+
+
+def test_a_fence_of_an_unknown_subject_stands_before_its_first_writer(stores: Stores) -> None:
+    tenant, subject = stores.new_space().tenant, "e" * 32
+    fenced = stores.heads.fence(tenant, subject, "er_1", 1)
+    assert (fenced.epoch, fenced.state) == (2, SubjectState.ERASING)
+    assert stores.heads.create(tenant, subject) == fenced
+
+
+def test_an_old_fence_does_not_touch_who_was_admitted_since(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.heads.fence(space.tenant, space.subject, "er_1", 1)
+    admitted = stores.heads.admit(space.tenant, space.subject)
+    assert admitted is not None
+    assert (admitted.epoch, admitted.state, admitted.erasure) == (2, SubjectState.ACTIVE, None)
+    assert stores.heads.fence(space.tenant, space.subject, "er_1", 1) == admitted
+    stores.heads.end_erasure(space.tenant, space.subject, "er_1", LATER)
+    assert stores.heads.read(space.tenant, space.subject) == admitted
+
+
+def test_the_end_of_an_erasure_names_until_when(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.heads.fence(space.tenant, space.subject, "er_1", 1)
+    stores.heads.end_erasure(space.tenant, space.subject, "er_2", LATER)
+    erasing = stores.heads.read(space.tenant, space.subject)
+    assert erasing is not None
+    assert erasing.state is SubjectState.ERASING
+    stores.heads.end_erasure(space.tenant, space.subject, "er_1", LATER)
+    erased = stores.heads.read(space.tenant, space.subject)
+    assert erased is not None
+    assert (erased.state, erased.erased_until, erased.epoch) == (SubjectState.ERASED, LATER, 2)
+    assert [erased.is_free(LATER - timedelta(seconds=1)), erased.is_free(LATER)] == [False, True]
+
+
+def test_admitting_who_is_active_or_unknown_changes_nothing(stores: Stores) -> None:
+    space = stores.new_space()
+    before = stores.heads.read(space.tenant, space.subject)
+    assert stores.heads.admit(space.tenant, space.subject) == before
+    assert stores.heads.admit(space.tenant, "d" * 32) is None
+
+
+def test_a_restored_head_comes_to_what_the_ledger_says(stores: Stores) -> None:
+    space = stores.new_space()
+    erased = stores.heads.restore(space.tenant, space.subject, 3, "er_1", LATER)
+    assert (erased.epoch, erased.state, erased.erased_until) == (3, SubjectState.ERASED, LATER)
+    assert stores.heads.restore(space.tenant, space.subject, 3, "er_1", LATER) == erased
+    assert stores.heads.restore(space.tenant, space.subject, 2, "er_0", None) == erased
+    active = stores.heads.restore(space.tenant, space.subject, 3, "er_1", None)
+    assert (active.epoch, active.state, active.erasure) == (3, SubjectState.ACTIVE, None)
+    unknown = stores.heads.restore(space.tenant, "c" * 32, 2, "er_1", LATER)
+    assert (unknown.epoch, unknown.state) == (2, SubjectState.ERASED)
+
+
+def test_of_eight_fences_at_once_one_ends_the_epoch(strict_stores: Stores) -> None:
+    space = strict_stores.new_space()
+    with ThreadPoolExecutor(8) as threads:
+        heads = list(
+            threads.map(lambda n: strict_stores.heads.fence(space.tenant, space.subject, f"er_{n}", 1), range(8))
+        )
+    assert len({(head.epoch, head.erasure) for head in heads}) == 1
+    assert heads[0].epoch == 2

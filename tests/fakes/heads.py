@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from datetime import datetime
 
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
@@ -33,6 +34,50 @@ class FakeSubjectHeads:
             mark = None if unmarks else written or head.written
             self.put(replace(head, revision=revision, rewritten=rewritten, written=mark))
             return revision
+
+    def fence(self, tenant: str, subject: str, erasure_id: str, epoch: int) -> SubjectHead:
+        with self.lock:
+            head = self._heads.get((tenant, subject))
+            if head is not None and head.epoch != epoch:
+                return head
+            head = head or SubjectHead(tenant, subject, epoch, SubjectState.ACTIVE, 0)
+            erasing = replace(
+                head,
+                epoch=epoch + 1,
+                state=SubjectState.ERASING,
+                erasure=erasure_id,
+                erased_until=None,
+                written=None,
+            )
+            self.put(erasing)
+            return erasing
+
+    def end_erasure(self, tenant: str, subject: str, erasure_id: str, until: datetime) -> None:
+        with self.lock:
+            head = self._heads.get((tenant, subject))
+            if head is not None and head.erasure == erasure_id and head.state is SubjectState.ERASING:
+                self.put(replace(head, state=SubjectState.ERASED, erased_until=until))
+
+    def admit(self, tenant: str, subject: str) -> SubjectHead | None:
+        with self.lock:
+            head = self._heads.get((tenant, subject))
+            if head is not None and head.state is not SubjectState.ACTIVE:
+                active = SubjectState.ACTIVE
+                self.put(replace(head, state=active, erasure=None, erased_until=None, revision=head.revision + 1))
+            return self._heads.get((tenant, subject))
+
+    def restore(self, tenant: str, subject: str, epoch: int, erasure_id: str, until: datetime | None) -> SubjectHead:
+        state = SubjectState.ACTIVE if until is None else SubjectState.ERASED
+        with self.lock:
+            head = self._heads.get((tenant, subject))
+            if head is not None and (head.epoch > epoch or (head.epoch == epoch and head.state is state)):
+                return head
+            revision = 0 if head is None else head.revision + 1
+            erasure = None if until is None else erasure_id
+            held = 0 if head is None else head.holds
+            head = SubjectHead(tenant, subject, epoch, state, revision, revision, None, erasure, until, held)
+            self.put(head)
+            return head
 
     def check(self, space: Space) -> SubjectHead:
         """The head, when it still stands for ``space``. Raises Erased."""

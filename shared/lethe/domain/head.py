@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 
 from lethe.domain.identity import Space
@@ -26,6 +27,9 @@ class SubjectHead:
     that was more than an addition: since a later revision, memories were only added. ``written`` marks the newest
     write of memories: the memories written last carry the same mark, so that an index that has come as far as that
     mark shows everything. None when nothing was written, or when no single write was the last.
+
+    ``erasure`` is the erasure that fenced the subject, while it is not active; ``erased_until`` the moment up to which
+    an erased one stays so unless it is admitted; ``holds`` counts the holds that were placed and released.
     """
 
     tenant: str
@@ -35,7 +39,14 @@ class SubjectHead:
     revision: int
     rewritten: int = 0
     written: str | None = None
+    erasure: str | None = None
+    erased_until: datetime | None = None
+    holds: int = 0
 
     def reads(self, space: Space) -> bool:
         """Whether ``space`` is the one that is read: not fenced by an erasure, nor of an epoch before one."""
         return self.epoch == space.epoch and self.state is SubjectState.ACTIVE
+
+    def is_free(self, now: datetime) -> bool:
+        """Whether it was erased so long ago that it may be written to again without being admitted."""
+        return self.state is SubjectState.ERASED and self.erased_until is not None and self.erased_until <= now

@@ -14,6 +14,9 @@ Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads 
                                       OLD#scope#key#v<version>
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
                                       CHANGED#<microseconds>#id (for a week: what an index may not show yet)
+Ledger     LEDGER#tenant              ERASURE#id · HOLD#name · HELD#subject#name · ADMITTED#subject
+                                      RECEIPT#n · CHAIN#RECEIPT · AUDIT#n · CHAIN#AUDIT
+           OPEN                       tenant#erasure id (what has not ended yet)
 Access     TENANTS                    name (for the list of tenants)
            TENANT#name                TENANT · KEY#id
            KEY#id                     KEY
@@ -43,6 +46,9 @@ OLD_MEMORIES = "OLD#"
 HASHES = "HASH#"
 CHANGES = "CHANGED#"
 API_KEYS = "KEY#"
+ERASURES = "ERASURE#"
+HOLDS = "HOLD#"
+OPEN = "OPEN"
 
 _OWN_SCOPE = "subject"
 _SESSION_SCOPE = "session:"
@@ -215,3 +221,38 @@ def tenant_partition(name: str) -> str:
 def api_key(key_id: str) -> str:
     """Partition of an API key, and its place in its tenant's list."""
     return join("KEY", key_id)
+
+
+def ledger_partition(tenant: str) -> str:
+    """Where a tenant's erasures, holds, receipts and audit trail live. No tenant's name is in capitals."""
+    return join("LEDGER", tenant)
+
+
+def erasure(erasure_id: str) -> str:
+    """One erasure."""
+    return join("ERASURE", erasure_id)
+
+
+def open_erasure(tenant: str, erasure_id: str) -> str:
+    """The note that an erasure has not ended, in the partition ``OPEN``."""
+    return join(tenant, erasure_id)
+
+
+def hold(name: str) -> str:
+    """A hold by its name."""
+    return join("HOLD", name)
+
+
+def holds_on(subject: str) -> str:
+    """What the pointers to a subject's holds begin with."""
+    return join("HELD", subject) + SEPARATOR
+
+
+def hold_on(subject: str, name: str) -> str:
+    """The pointer from a subject to one of its holds."""
+    return holds_on(subject) + join(name)
+
+
+def admission(subject: str) -> str:
+    """The note that an erased subject was admitted again."""
+    return join("ADMITTED", subject)

@@ -26,6 +26,29 @@ class SubjectHeads(Protocol):
         """Put a first head (epoch 1, active, revision 0) unless there is one; the head that stands afterwards."""
         ...
 
+    def fence(self, tenant: str, subject: str, erasure_id: str, epoch: int) -> SubjectHead:
+        """End ``epoch``: raise it by one and mark the subject as being erased by ``erasure_id``, in one conditional
+        write; a subject without a head gets one. The head that stands afterwards.
+
+        A head that is past ``epoch`` stays as it is: it was fenced before, by this erasure or another, and may have
+        been admitted since.
+        """
+        ...
+
+    def end_erasure(self, tenant: str, subject: str, erasure_id: str, until: datetime) -> None:
+        """Mark the subject as erased up to ``until``; nothing when it was admitted or fenced anew since."""
+        ...
+
+    def admit(self, tenant: str, subject: str) -> SubjectHead | None:
+        """Make a subject that is erased, or being erased, active at its present epoch; None when it has no head."""
+        ...
+
+    def restore(self, tenant: str, subject: str, epoch: int, erasure_id: str, until: datetime | None) -> SubjectHead:
+        """Bring the head of a restored table to what the ledger says: at least ``epoch``; erased by ``erasure_id`` up
+        to ``until``, or active when that is None. A head of a later epoch stays as it is.
+        """
+        ...
+
     def raise_revision(self, space: Space, rewrites: bool = False, unmarks: bool = False) -> int:
         """Add one to the revision and return it; with ``rewrites`` it becomes the head's ``rewritten`` too, with
         ``unmarks`` the head names no newest write any more.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, Space, subject_of
 from lethe.errors import Erased, Forbidden, InvalidInput, NotFound
-from lethe.ports import SubjectHeads
+from lethe.ports import Clock, SubjectHeads
 
 _FIRST_EPOCH = 1
 
@@ -15,20 +15,22 @@ _FIRST_EPOCH = 1
 class Spaces:
     """Makes Spaces from a Caller and a user id; nothing else in the code makes one."""
 
-    def __init__(self, heads: SubjectHeads, master_key: bytes) -> None:
+    def __init__(self, heads: SubjectHeads, master_key: bytes, clock: Clock) -> None:
         self._heads = heads
         self._master_key = master_key
+        self._clock = clock
 
     def for_reading(self, caller: Caller, user_id: str | None) -> Space:
         """The space to read from; an unknown subject has an empty one.
 
-        Raises Forbidden when the key does not cover the user, NotFound from the moment its erasure began.
+        Raises Forbidden when the key does not cover the user, NotFound from the moment its erasure began until it is
+        admitted again, or was erased for so long that it need not be.
         """
-        subject = self._subject(caller, user_id)
+        subject = self.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
         if head is None:
             return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
-        if head.state is not SubjectState.ACTIVE:
+        if head.state is not SubjectState.ACTIVE and not head.is_free(self._clock.now()):
             raise NotFound
         return _space(head)
 
@@ -45,10 +47,12 @@ class Spaces:
 
         Raises Forbidden; what is returned raises Erased.
         """
-        subject = self._subject(caller, user_id)
+        subject = self.subject(caller, user_id)
 
         def open_space() -> Space:
             head = self._heads.read(caller.tenant, subject) or self._heads.create(caller.tenant, subject)
+            if head.is_free(self._clock.now()):
+                head = self._heads.admit(caller.tenant, subject) or head
             return _writable(head)
 
         return open_space
@@ -58,15 +62,18 @@ class Spaces:
 
         Raises Forbidden when the key does not cover the user, Erased from the moment its erasure began.
         """
-        subject = self._subject(caller, user_id)
+        subject = self.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
-        return Space(caller.tenant, subject, _FIRST_EPOCH, 0) if head is None else _writable(head)
+        if head is None:
+            return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
+        return _space(head) if head.is_free(self._clock.now()) else _writable(head)
 
     def head(self, caller: Caller, user_id: str | None) -> SubjectHead | None:
         """The subject's head, or None when it was never written to. Raises Forbidden."""
-        return self._heads.read(caller.tenant, self._subject(caller, user_id))
+        return self._heads.read(caller.tenant, self.subject(caller, user_id))
 
-    def _subject(self, caller: Caller, user_id: str | None) -> str:
+    def subject(self, caller: Caller, user_id: str | None) -> str:
+        """The subject of a user that the caller may act for, whatever became of it. Raises Forbidden, InvalidInput."""
         if user_id is None:
             if len(caller.subjects) == 1 and caller.subjects[0] != EVERY_USER:
                 return caller.subjects[0]
@@ -87,4 +94,14 @@ def _writable(head: SubjectHead) -> Space:
 
 
 def _space(head: SubjectHead) -> Space:
-    return Space(head.tenant, head.subject, head.epoch, head.revision, head.rewritten, head.written)
+    return Space(head.tenant, head.subject, head.epoch, head.revision, head.rewritten, head.written, head.holds)
+
+
+def readable_space(head: SubjectHead) -> Space:
+    """The space of an active subject, for what runs without a caller. Raises Erased when it is not active."""
+    return _writable(head)
+
+
+def ended_spaces(tenant: str, subject: str, last_epoch: int) -> tuple[Space, ...]:
+    """The spaces of all epochs up to ``last_epoch``, which a fence has ended: for deleting them, and nothing else."""
+    return tuple(Space(tenant, subject, epoch) for epoch in range(_FIRST_EPOCH, last_epoch + 1))

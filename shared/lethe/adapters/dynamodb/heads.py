@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
+from datetime import datetime
 
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from lethe.adapters.dynamodb.database import Database, Transaction
-from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
+from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, WriteConflict, wait, with_retries
 from lethe.adapters.dynamodb.models import HeadRow
 from lethe.domain import keys
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import write_mark
-from lethe.errors import Erased
+from lethe.errors import Erased, Throttled
 
 
 class DynamoSubjectHeads:
@@ -45,6 +46,85 @@ class DynamoSubjectHeads:
                 raise  # it stood a moment ago, and heads are never deleted
             return found
         return _head(row, tenant, subject)
+
+    def fence(self, tenant: str, subject: str, erasure_id: str, epoch: int) -> SubjectHead:
+        """One conditional update; of a subject without a head a conditional put."""
+        partition, erasing = keys.subject_partition(tenant, subject), SubjectState.ERASING.value
+        actions = [
+            self._row.epoch.set(epoch + 1),
+            self._row.state.set(erasing),
+            self._row.erasure.set(erasure_id),
+            self._row.erased_until.remove(),
+            self._row.written.remove(),
+        ]
+        stands = self._row.epoch == epoch
+        new = self._row(partition, keys.HEAD, epoch=epoch + 1, state=erasing, revision=0, erasure=erasure_id)
+        for _ in range(2):
+            try:
+                changed = with_retries(lambda: self._database.update(self._row(partition, keys.HEAD), actions, stands))
+                return _head(changed, tenant, subject)
+            except ConditionFailed:
+                found = self.read(tenant, subject)
+            if found is not None and found.epoch != epoch:
+                return found
+            try:
+                with_retries(lambda: self._database.put(new, self._row.pk.does_not_exist()))
+                return _head(new, tenant, subject)
+            except ConditionFailed:
+                continue  # made a moment ago: then it can be updated
+        raise Throttled("too many writes at once to the same subject")
+
+    def end_erasure(self, tenant: str, subject: str, erasure_id: str, until: datetime) -> None:
+        """One conditional update."""
+        row = self._row(keys.subject_partition(tenant, subject), keys.HEAD)
+        actions = [self._row.state.set(SubjectState.ERASED.value), self._row.erased_until.set(until)]
+        mine = (self._row.erasure == erasure_id) & (self._row.state == SubjectState.ERASING.value)
+        try:
+            with_retries(lambda: self._database.update(row, actions, mine))
+        except ConditionFailed:
+            return  # admitted since, or ended before
+
+    def admit(self, tenant: str, subject: str) -> SubjectHead | None:
+        """One conditional update, which tells what stands when it does not get through."""
+        row = self._row(keys.subject_partition(tenant, subject), keys.HEAD)
+        actions = [
+            self._row.state.set(SubjectState.ACTIVE.value),
+            self._row.erasure.remove(),
+            self._row.erased_until.remove(),
+            self._row.revision.add(1),
+        ]
+        gone = self._row.state.is_in(SubjectState.ERASING.value, SubjectState.ERASED.value)
+        try:
+            return _head(with_retries(lambda: self._database.update(row, actions, gone)), tenant, subject)
+        except ConditionFailed:
+            return self.read(tenant, subject)
+
+    def restore(self, tenant: str, subject: str, epoch: int, erasure_id: str, until: datetime | None) -> SubjectHead:
+        """One conditional put over a head of an earlier epoch, or of the same one that is not as it should be."""
+        state = SubjectState.ACTIVE if until is None else SubjectState.ERASED
+        for attempt in range(ATTEMPTS):
+            head = self.read(tenant, subject)
+            if head is not None and (head.epoch > epoch or (head.epoch == epoch and head.state is state)):
+                return head
+            new = self._row(
+                keys.subject_partition(tenant, subject),
+                keys.HEAD,
+                epoch=epoch,
+                state=state.value,
+                revision=0 if head is None else head.revision + 1,
+                rewritten=0 if head is None else head.revision + 1,
+                holds=0 if head is None else head.holds,
+                erasure=None if until is None else erasure_id,
+                erased_until=until,
+            )
+            seen = self._row.pk.does_not_exist() if head is None else self._row.epoch == head.epoch
+            try:
+                self._database.put(new, seen)
+            except (ConditionFailed, WriteConflict):
+                wait(attempt)
+            else:
+                return _head(new, tenant, subject)
+        raise Throttled("too many writes at once to the same subject")
 
     def raise_revision(self, space: Space, rewrites: bool = False, unmarks: bool = False) -> int:
         """One conditional update."""
@@ -89,5 +169,15 @@ def _raise(row: type[HeadRow], rewrites: bool) -> list[Action]:
 
 
 def _head(row: HeadRow, tenant: str, subject: str) -> SubjectHead:
-    state = SubjectState(row.state)
-    return SubjectHead(tenant, subject, row.epoch, state, row.revision, row.rewritten, row.written)
+    return SubjectHead(
+        tenant,
+        subject,
+        row.epoch,
+        SubjectState(row.state),
+        row.revision,
+        row.rewritten,
+        row.written,
+        row.erasure,
+        row.erased_until,
+        row.holds,
+    )
