@@ -93,7 +93,7 @@ class Index:
         """The k-NN leg alone: ids, nearest first."""
         search = questions.vector_search(subject.space, MemoryFilter(), _NOW, vector, k)
         (answer,) = self._cluster.multi_search(self._alias, [search], _PATIENCE, subject.space.subject)
-        return [hit.memory_id for hit in questions.hits(answer, subject.space)]
+        return questions.hits(answer, subject.space)
 
     def size(self) -> Size:
         """Entries, bytes on disk, segments, heap in use."""

@@ -185,6 +185,16 @@ def test_nearest_inside_the_filter_with_scores_of_cosine(client: OpenSearch, ind
     assert list(_scores(_search(client, index, _knn([6, 8], 1) | {"size": 3})[1])) == ["same"], "k cuts before size"
 
 
+def test_hits_bring_their_columns_and_nothing_that_is_stored(client: OpenSearch, index: str) -> None:
+    _send(client, "POST", f"/{index}/_bulk", [{"index": {"_id": "a"}}, _ENTRY])
+    _send(client, "POST", f"/{index}/_refresh")
+    columns: Json = {"_source": False, "stored_fields": "_none_", "docvalue_fields": ["epoch", "memory_id", "session"]}
+    _, answer = _search(client, index, _knn([3, 4], 1, **columns))
+    (hit,) = _list(cast(Json, answer["hits"])["hits"])
+    assert hit["fields"] == {"epoch": [1], "memory_id": ["m"]}
+    assert not {"_id", "_source"} & hit.keys()
+
+
 @pytest.mark.parametrize(
     ("vector", "k", "kind", "reason"),
     [

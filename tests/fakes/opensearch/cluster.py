@@ -197,7 +197,7 @@ class FakeOpenSearch:
         found = search(index.mapping, self._shards(index, routing), body)
         hits: list[JsonValue] = []
         for score, document in found.hits:
-            hit: Json = {"_index": index.name, "_id": document.id, "_score": score, **brought(document, body)}
+            hit: Json = {"_index": index.name, "_score": score, **brought(document, body)}
             if found.sort:
                 hit |= {"_score": None, "sort": sort_values(document, found.sort)}
             hits.append(hit)

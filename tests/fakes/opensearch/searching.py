@@ -42,6 +42,7 @@ class Found:
 _PARTS = (
     "size",
     "_source",
+    "stored_fields",
     "docvalue_fields",
     "query",
     "sort",
@@ -69,14 +70,14 @@ def search(mapping: IndexMapping, shards: Sequence[Sequence[Document]], body: Js
 
 
 def brought(document: Document, body: Json) -> Json:
-    """What a hit brings of its document: parts of the source, or columns, each a list."""
+    """What a hit brings of its document: its id and parts of the source, or columns alone, each a list."""
     columns = cast("list[str]", body.get("docvalue_fields", []))
     if columns:
-        if body["_source"] is not False:
-            raise NotInTheContract("columns are asked for instead of the source")
+        if body["_source"] is not False or body.get("stored_fields") != "_none_":
+            raise NotInTheContract("columns are asked for instead of the source and the stored fields")
         return {"fields": {name: [document.source[name]] for name in columns if name in document.source}}
     keep = cast("list[str]", body.get("_source", []))
-    return {"_source": {name: document.source[name] for name in keep if name in document.source}}
+    return {"_id": document.id, "_source": {name: document.source[name] for name in keep if name in document.source}}
 
 
 def count(mapping: IndexMapping, shards: Sequence[Sequence[Document]], body: Json) -> int:

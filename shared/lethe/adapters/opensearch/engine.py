@@ -26,7 +26,6 @@ from typing import Final, Literal
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
 from lethe.adapters.opensearch.connection import Cluster, Json
-from lethe.adapters.opensearch.questions import Hit
 from lethe.adapters.ranked import ranked_candidates, vector_rows
 from lethe.domain import ids
 from lethe.domain.identity import Space
@@ -146,7 +145,7 @@ class OpenSearchIndex:
         others = [memory_id for memory_id in changed if memory_id not in current]
         if others:
             current |= self._memories.get_many(space, others)
-        known = {hit.memory_id for hit in answer.newest}
+        known = set(answer.newest)
         return _Read(
             accepted=[memory for _, memory in sorted(current.items()) if asked.filters.accepts(memory, asked.now)],
             added=[memory_id for memory_id in added if memory_id not in known],
@@ -213,10 +212,10 @@ class _Asked:
 class _Answer:
     """What the index found."""
 
-    legs: tuple[list[Hit], ...]
+    legs: tuple[list[str], ...]
     whole: bool
     counts: questions.Counts
-    newest: list[Hit]
+    newest: list[str]
     stored: int
     shown: questions.Shown | None
 
@@ -249,7 +248,7 @@ class _Answer:
     def proposed(self, most: int) -> list[str]:
         """Ids, the best of each leg in turn, then the newest: so a small memory is ranked whole."""
         in_turn = chain.from_iterable(zip_longest(*self.legs))
-        ordered = dict.fromkeys(hit.memory_id for hit in chain(in_turn, self.newest) if hit is not None)
+        ordered = dict.fromkeys(found for found in chain(in_turn, self.newest) if found is not None)
         longest = max((len(leg) for leg in self.legs), default=0)
         return list(ordered)[: max(most, longest)]
 
