@@ -131,7 +131,7 @@ class Erasure:
 
     ``epochs`` is the last epoch that it erases (0: none, as for the scopes that leave the subject readable);
     ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``starts`` counts
-    executions of the state machine; ``version`` counts saves.
+    executions of the state machine, ``touched_at`` is when it was saved last; ``version`` counts saves.
     """
 
     id: str
@@ -152,7 +152,7 @@ class Erasure:
     ended_at: datetime | None = None
     failure: str | None = None
     starts: int = 0
-    started_at: datetime | None = None
+    touched_at: datetime | None = None
     version: int = 0
 
     @property
@@ -186,7 +186,7 @@ def restarted(erasure: Erasure, now: datetime) -> Erasure:
         failure=None,
         ended_at=None,
         starts=erasure.starts + 1,
-        started_at=now,
+        touched_at=now,
     )
 
 

@@ -180,6 +180,22 @@ def memory_version(memory_id: str, version: int) -> str:
     return memory_versions(memory_id) + "v" + number(version)
 
 
+def memory_named_in(sort_key: str) -> str:
+    """The memory that a newest or superseded version belongs to."""
+    return split(sort_key)[1]
+
+
+def entity_session(sort_key: str) -> str | None:
+    """The session that an entity's value holds in; None for the subject's own."""
+    scope = split(sort_key)[1]
+    return scope.removeprefix(_SESSION_SCOPE) if scope.startswith(_SESSION_SCOPE) else None
+
+
+def session_named_in(sort_key: str) -> str | None:
+    """The session that an item of the table of sessions belongs to."""
+    return split(sort_key)[1]
+
+
 def change(moment: datetime, memory_id: str) -> str:
     """The note that a memory was changed at ``moment``."""
     return changes_since(moment) + SEPARATOR + memory_id

@@ -103,6 +103,15 @@ class Memory:
     superseded_at: datetime | None = None
     """When a newer version took this one's place; None on the newest."""
     embedding: Embedding | None = None
+    second_embedding: Embedding | None = None
+    """The vector of a second model, while one takes the other's place; a reader takes the one of its own model."""
+
+    def embedding_of(self, model: str | None) -> Embedding | None:
+        """The vector that the model with this label made, of the two that there may be."""
+        for embedding in (self.embedding, self.second_embedding):
+            if embedding is not None and embedding.model == model:
+                return embedding
+        return None
 
     def status_at(self, moment: datetime) -> MemoryStatus:
         """The status that a reader sees at ``moment``: past its ``valid_until`` a current memory is archived."""

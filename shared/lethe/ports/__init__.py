@@ -6,7 +6,9 @@ vendor's exception through. Lists are complete (paging is the adapter's business
 Expired items are never returned. ``tests/contract`` holds one suite a port, run over every adapter.
 """
 
+from lethe.domain.chain import ChainEnd
 from lethe.ports.access import AccessStore, IdempotencyRecords
+from lethe.ports.audit import AuditTrail
 from lethe.ports.common import Clock, Embedder, Ids, Page
 from lethe.ports.data import (
     AppendResult,
@@ -21,7 +23,6 @@ from lethe.ports.data import (
     SubjectHeads,
 )
 from lethe.ports.erasure import (
-    ChainEnd,
     Executions,
     Holds,
     Ledger,
@@ -31,6 +32,8 @@ from lethe.ports.erasure import (
     Search,
     Seen,
     Signer,
+    Stock,
+    Subjects,
     TimeLeft,
     Verifier,
 )
@@ -39,6 +42,7 @@ from lethe.ports.search import DeadLetter, DeadLetters, Indexes, IndexWriter, Me
 __all__ = [
     "AccessStore",
     "AppendResult",
+    "AuditTrail",
     "ChainEnd",
     "Clock",
     "DeadLetter",
@@ -68,8 +72,10 @@ __all__ = [
     "Seen",
     "Sessions",
     "Signer",
+    "Stock",
     "Stored",
     "SubjectHeads",
+    "Subjects",
     "TimeLeft",
     "Verifier",
 ]

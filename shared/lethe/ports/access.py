@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Set
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from lethe.domain.access import ApiKey, Tenant
 from lethe.domain.idempotency import Claim, StoredAnswer
 from lethe.domain.identity import Space
-
-if TYPE_CHECKING:  # a function that sees no vector does without numpy
-    pass
 
 
 class AccessStore(Protocol):

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from lethe.domain.chain import ChainEnd
 from lethe.domain.erasure import Erasure, Scope
+from lethe.domain.head import SubjectHead
 from lethe.domain.holds import Hold
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
@@ -56,6 +58,16 @@ class Ledger(Protocol):
         ...
 
 
+class Subjects(Protocol):
+    """The subjects of a tenant, for erasing all of them."""
+
+    def of_tenant(self, tenant: str, limit: int, start: str | None) -> Page[SubjectHead]:
+        """Their heads in some order that stands, at most ``limit``, read consistently; a page may be empty before the
+        end.
+        """
+        ...
+
+
 class Holds(Protocol):
     """Legal holds of a tenant."""
 
@@ -82,14 +94,6 @@ class Holds(Protocol):
     def of_subject(self, tenant: str, subject: str) -> tuple[Hold, ...]:
         """All holds on records of one subject, read consistently."""
         ...
-
-
-@immutable
-class ChainEnd:
-    """The end of a tenant's chain: how many links it has, and the hash of the last (64 zeros before the first)."""
-
-    length: int
-    hash: str
 
 
 class Receipts(Protocol):
@@ -154,8 +158,22 @@ class Purged:
     done: bool
 
 
+@immutable
+class Stock:
+    """How many items the stores hold of an epoch."""
+
+    memories: int
+    entities: int
+    sessions: int
+    answers: int
+
+
 class Purge(Protocol):
     """Deletes whole epochs of a subject, store by store; what a hold covers stays."""
+
+    def count(self, space: Space) -> Stock:
+        """What there is, read consistently."""
+        ...
 
     def memories(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         """Memories, versions, statement hashes and change notes of the epoch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
@@ -12,9 +12,6 @@ from lethe.domain.indexing import Change, Indexed, Outcome
 from lethe.domain.memory import MemoryFilter
 from lethe.domain.search import Candidate, SearchQuery
 from lethe.ports.common import Page
-
-if TYPE_CHECKING:  # a function that sees no vector does without numpy
-    pass
 
 
 @immutable

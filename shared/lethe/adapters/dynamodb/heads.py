@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from datetime import datetime
 
@@ -16,6 +17,7 @@ from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import write_mark
 from lethe.errors import Erased, Throttled
+from lethe.ports import Page
 
 
 class DynamoSubjectHeads:
@@ -137,6 +139,28 @@ class DynamoSubjectHeads:
         except ConditionFailed as failed:
             raise Erased("the subject was erased since the request began") from failed
         return changed.revision
+
+
+class DynamoSubjects:
+    """``Subjects`` by a scan of the table of subjects: a tenant's heads have no partition of their own."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._row = database.models.head
+
+    def of_tenant(self, tenant: str, limit: int, start: str | None) -> Page[SubjectHead]:
+        """A stretch of the scan; it may hold none of the tenant's before the end."""
+        begin = None if start is None else json.loads(start)
+        items, last = self._database.scan_page(self._row, keys.HEAD, _HEAD, begin, limit)
+        heads = []
+        for item in items:
+            owner, subject = keys.split(str(item["pk"]["S"]))
+            if owner == tenant:
+                heads.append(_head(self._row.from_raw_data(item), tenant, subject))
+        return Page(tuple(heads), None if last is None else json.dumps(last))
+
+
+_HEAD = ("pk", "sk", "epoch", "state", "revision", "rewritten", "erasure", "erased_until", "holds")
 
 
 def head_of(database: Database, space: Space) -> tuple[HeadRow, Condition]:

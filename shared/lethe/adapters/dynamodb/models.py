@@ -39,6 +39,9 @@ class HeadRow(Row):
     revision = IntAttribute()
     rewritten = IntAttribute(default=0)
     written = UnicodeAttribute(null=True)
+    erasure = UnicodeAttribute(null=True)
+    erased_until = TimeAttribute(null=True)
+    holds = IntAttribute(default=0)
 
 
 class AnswerRow(Row):
@@ -156,6 +159,8 @@ class MemoryRow(Row):
     """The mark of the write that this version came with; the stream carries it to the index."""
     model = UnicodeAttribute(null=True)
     vector = BinaryAttribute(legacy_encoding=False, null=True)
+    second_model = UnicodeAttribute(null=True)
+    second_vector = BinaryAttribute(legacy_encoding=False, null=True)
 
 
 class HashRow(Row):
@@ -190,6 +195,33 @@ class KeyRow(Row):
     revoked_at = TimeAttribute(null=True)
 
 
+class ErasureRow(Row):
+    """An erasure. ``record`` is all of it but its version, as JSON; it never expires."""
+
+    record = JsonAttribute()
+    version = IntAttribute()
+
+
+class OpenRow(Row):
+    """The note that an erasure has not ended."""
+
+
+class HoldRow(Row):
+    """A hold, and in the same form the pointer to it from its subject."""
+
+    name = UnicodeAttribute()
+    subject = UnicodeAttribute()
+    scope = JsonAttribute()
+    created_at = TimeAttribute()
+
+
+class AdmissionRow(Row):
+    """The epoch at which an erased subject was admitted last."""
+
+    epoch = IntAttribute()
+    admitted_at = TimeAttribute()
+
+
 @immutable
 class TableNames:
     """The tables' names."""
@@ -199,6 +231,7 @@ class TableNames:
     entities: str
     memories: str
     access: str
+    ledger: str = ""
 
 
 @immutable
@@ -218,6 +251,10 @@ class Models:
     change: type[ChangeRow]
     tenant: type[TenantRow]
     key: type[KeyRow]
+    erasure: type[ErasureRow]
+    open: type[OpenRow]
+    hold: type[HoldRow]
+    admission: type[AdmissionRow]
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -244,6 +281,10 @@ def build_models(tables: TableNames, region: str) -> Models:
         change=bound(ChangeRow, tables.memories),
         tenant=bound(TenantRow, tables.access),
         key=bound(KeyRow, tables.access),
+        erasure=bound(ErasureRow, tables.ledger),
+        open=bound(OpenRow, tables.ledger),
+        hold=bound(HoldRow, tables.ledger),
+        admission=bound(AdmissionRow, tables.ledger),
     )
 
 

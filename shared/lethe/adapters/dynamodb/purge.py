@@ -1,0 +1,144 @@
+"""Deleting whole epochs of a subject: every item of its partitions, except what a hold covers.
+
+Keys come from consistent queries of the partition itself, never from an index or a list that somebody kept. A page is
+deleted before the next is asked for, so a call that is cut short has only to be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from lethe.adapters.dynamodb.database import Database
+from lethe.adapters.dynamodb.failures import Item
+from lethe.adapters.dynamodb.models import Row
+from lethe.domain import keys
+from lethe.domain.holds import Hold, HoldTarget, holding, holds_all
+from lethe.domain.identity import Space, session_of
+from lethe.domain.keys import KeyRange
+from lethe.domain.memory import MemoryKind
+from lethe.ports import Purged, Stock, TimeLeft
+
+TO_GO_ON: Final = 5.0
+"""Seconds that must be left for one more page."""
+
+Keeps = Callable[[Item], bool]
+"""Whether a hold covers the item."""
+
+
+class DynamoPurge:
+    """``Purge`` on the data tables."""
+
+    def __init__(self, database: Database, master_key: bytes) -> None:
+        self._database = database
+        self._master_key = master_key
+
+    def count(self, space: Space) -> Stock:
+        """Four counts at once."""
+        models, partition = self._database.models, keys.space_partition(space)
+        answers = keys.beginning_with(keys.answers(space.epoch))
+        ranges: list[tuple[type[Row], str, KeyRange]] = [
+            (models.memory, partition, keys.everything()),
+            (models.entity, partition, keys.everything()),
+            (models.session, partition, keys.everything()),
+            (models.answer, keys.subject_partition(space.tenant, space.subject), answers),
+        ]
+        return Stock(*self._database.at_once(lambda one: self._database.count(*one), ranges))
+
+    def memories(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
+        """The partition in the table of memories. What belongs to a held memory stays with it."""
+        row, partition = self._database.models.memory, keys.space_partition(space)
+        if not holds:
+            return self._purge(row, partition, keys.everything(), time_left)
+        described = ("id", "kind", "created_at", "session_id")
+        rows = self._database.query(row, partition, keys.beginning_with(keys.MEMORIES), attributes=described)
+        held = {str(item["id"]["S"]) for item in rows if holding(holds, self._memory(space, item)) is not None}
+        return self._purge(
+            row,
+            partition,
+            keys.everything(),
+            time_left,
+            lambda item: _memory_of(item) in held,
+            ("sk", "memory_id"),
+        )
+
+    def _memory(self, space: Space, item: Item) -> HoldTarget:
+        session = item.get("session_id")
+        return HoldTarget(
+            str(item["id"]["S"]),
+            MemoryKind(item["kind"]["S"]),
+            datetime.fromisoformat(item["created_at"]["S"]),
+            self._session(space, str(session["S"])) if session else None,
+        )
+
+    def entities(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
+        """The partition in the table of entities. Values that hold in a session are held with it."""
+        row, partition = self._database.models.entity, keys.space_partition(space)
+        keeps = self._keeps(space, holds, keys.entity_session)
+        return self._purge(row, partition, keys.everything(), time_left, keeps)
+
+    def sessions(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
+        """The partition in the table of sessions."""
+        row, partition = self._database.models.session, keys.space_partition(space)
+        keeps = self._keeps(space, holds, keys.session_named_in)
+        return self._purge(row, partition, keys.everything(), time_left, keeps)
+
+    def answers(self, space: Space, time_left: TimeLeft) -> Purged:
+        """The stored answers of the epoch, in the subject's own partition."""
+        row, partition = self._database.models.answer, keys.subject_partition(space.tenant, space.subject)
+        return self._purge(row, partition, keys.beginning_with(keys.answers(space.epoch)), time_left)
+
+    def _keeps(self, space: Space, holds: Sequence[Hold], session_in: Callable[[str], str | None]) -> Keeps | None:
+        """Which items holds on a session, or on everything, cover."""
+        if not holds:
+            return None
+        if holds_all(holds) is not None:
+            return lambda item: True
+        known: dict[str, bool] = {}
+
+        def keeps(item: Item) -> bool:
+            session_id = session_in(str(item["sk"]["S"]))
+            if session_id is None:
+                return False
+            if session_id not in known:
+                target = HoldTarget(session=self._session(space, session_id))
+                known[session_id] = holding(holds, target) is not None
+            return known[session_id]
+
+        return keeps
+
+    def _session(self, space: Space, session_id: str) -> str:
+        return session_of(space.tenant, space.subject, session_id, self._master_key)
+
+    def _purge(
+        self,
+        row: type[Row],
+        partition: str,
+        within: KeyRange,
+        time_left: TimeLeft,
+        keeps: Keeps | None = None,
+        attributes: Sequence[str] = ("sk",),
+    ) -> Purged:
+        """Delete page after page while there is time."""
+        deleted = held = 0
+        for page in self._database.pages(row, partition, within, attributes=attributes):
+            items = list(page)
+            goes = [item for item in items if keeps is None or not keeps(item)]
+            self._database.delete_many(row, _places(partition, goes))
+            deleted += len(goes)
+            held += len(items) - len(goes)
+            if time_left() < TO_GO_ON:
+                return Purged(deleted, held, done=False)
+        return Purged(deleted, held, done=True)
+
+
+def _places(partition: str, items: Iterable[Item]) -> list[tuple[str, str]]:
+    return [(partition, str(item["sk"]["S"])) for item in items]
+
+
+def _memory_of(item: Item) -> str:
+    """The memory that an item of the memories table belongs to."""
+    if "memory_id" in item:
+        return str(item["memory_id"]["S"])
+    return keys.memory_named_in(str(item["sk"]["S"]))
