@@ -12,7 +12,7 @@ from lethe.domain.indexing import Indexed, write_mark
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Conflict, NotFound, VersionConflict
-from lethe.ports import Page, Stored
+from lethe.ports import Held, Page, Stored
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.sessions import FakeSessions
 
@@ -112,6 +112,28 @@ class FakeMemories:
     def count(self, space: Space) -> int:
         return len(self._of(space))
 
+    def versions_of_all(self) -> tuple[Held, ...]:
+        """Every version, those of a space together."""
+        held = ((space, versions) for space, own in list(self._spaces.items()) for _, versions in sorted(own.items()))
+        return tuple(Held(space, version) for space, versions in held for version in versions)
+
+    def reembed(self, space: Space, memories: Sequence[Memory]) -> int:
+        """What ``MemoryVectors.replace`` does."""
+        with self._heads.lock:
+            self._heads.check(space)
+            done = [self._reembed_one(self._of(space).get(memory.id, []), memory) for memory in memories]
+            if any(done):
+                self._heads.raise_revision(space, rewrites=True)
+            return sum(done)
+
+    def _reembed_one(self, versions: list[Memory], memory: Memory) -> bool:
+        for place, stored in enumerate(versions):
+            if (stored.version, stored.superseded_at) == (memory.version, memory.superseded_at):
+                one, other = memory.embedding, memory.second_embedding
+                versions[place] = replace(stored, embedding=one, second_embedding=other)
+                return True
+        return False
+
     def newest_of_all(self) -> tuple[Indexed, ...]:
         """Every newest version, those of a space together."""
         return tuple(
@@ -129,3 +151,18 @@ class FakeMemoryTable:
         listed, first = self._memories.newest_of_all(), int(start or 0)
         found = listed[first : first + limit]
         return Page(found, str(first + limit) if first + limit < len(listed) else None)
+
+
+class FakeMemoryVectors:
+    """The vectors of a ``FakeMemories``."""
+
+    def __init__(self, memories: FakeMemories) -> None:
+        self._memories = memories
+
+    def page(self, limit: int, start: str | None) -> Page[Held]:
+        listed, first = self._memories.versions_of_all(), int(start or 0)
+        found = listed[first : first + limit]
+        return Page(found, str(first + limit) if first + limit < len(listed) else None)
+
+    def replace(self, space: Space, memories: Sequence[Memory]) -> int:
+        return self._memories.reembed(space, memories)

@@ -10,7 +10,7 @@ import pytest
 
 from lethe.adapters.scan_index import ScanIndex
 from lethe.domain.identity import Space
-from lethe.domain.memory import Memory, MemoryFilter, MemoryKind, MemoryStatus
+from lethe.domain.memory import Embedding, Memory, MemoryFilter, MemoryKind, MemoryStatus
 from lethe.domain.search import SearchQuery
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemories
@@ -37,10 +37,16 @@ def _texts(index: ScanIndex, days: float = 0.0, filters: MemoryFilter | None = N
 
 def test_a_memory_comes_out_as_it_went_in_but_for_its_vector() -> None:
     full = replace(full_memory("Ben sings."), content_hash="other", superseded_at=START, version=3)
+    full = replace(full, second_embedding=replace(embedding_of(full), model="test/other@2"))
     usual = memory()
     assert [f.name for f in fields(Memory) if getattr(full, f.name) == getattr(usual, f.name)] == ["embedding"]
     (found,) = _index([full]).search(_SPACE, _QUESTION, MemoryFilter(statuses=()), START, limit=10).candidates
-    assert found.memory == replace(full, embedding=None)
+    assert found.memory == replace(full, embedding=None, second_embedding=None)
+
+
+def embedding_of(made: Memory) -> Embedding:
+    assert made.embedding is not None
+    return made.embedding
 
 
 def test_a_kept_selection_ends_when_a_memory_does() -> None:

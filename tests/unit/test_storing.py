@@ -15,6 +15,7 @@ from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import Stored
+from lethe.services.embedding import MemoryEmbedder
 from lethe.services.storing import CHUNK_CHARACTERS, CHUNK_MEMORIES, TO_BEGIN, Storing, unlimited
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.heads import FakeSubjectHeads
@@ -51,7 +52,7 @@ class House:
         self.left = 29.0
         self.embedded = 0
         self.embedder_away = False
-        self.storing = Storing(self.memories, Embedder(self), threads)
+        self.storing = Storing(self.memories, MemoryEmbedder(Embedder(self)), threads)
 
     def store(self, new: Sequence[Memory]) -> str:
         """A letter for each: new, duplicate, or - for what was not reached."""
@@ -132,7 +133,7 @@ def test_when_the_embedder_goes_away_the_rest_is_left(house: House) -> None:
             raise Throttled
 
     with ThreadPoolExecutor(1) as threads:
-        throttled = Storing(Going(FakeSubjectHeads()), Embedder(house), threads)
+        throttled = Storing(Going(FakeSubjectHeads()), MemoryEmbedder(Embedder(house)), threads)
         with pytest.raises(Throttled):
             throttled.store(lambda: house.space, long_ones(2 * PER_CHUNK), None, unlimited)
 
@@ -148,7 +149,7 @@ def test_an_embedder_that_hangs_is_not_waited_for_until_the_gateway_gives_up(hou
             raise Unavailable
 
     with ThreadPoolExecutor(1) as threads:
-        storing = Storing(house.memories, Hanging(), threads)
+        storing = Storing(house.memories, MemoryEmbedder(Hanging()), threads)
         left = iter([1e6, 1e6, 0.0])
         kept = storing.store(lambda: house.space, long_ones(3 * PER_CHUNK), None, lambda: next(left))
         wake.set()

@@ -30,6 +30,11 @@ _OF_THE_INDEX = {
     "SubjectsTableName": "LETHE_SUBJECTS_TABLE",
     "MemoriesTableName": "LETHE_MEMORIES_TABLE",
     "EmbedderName": "LETHE_EMBEDDER",
+    "EmbedderAddress": "LETHE_EMBEDDER_URL",
+    "EmbedderKeyArn": "LETHE_EMBEDDER_KEY_ARN",
+    "SecondEmbedderName": "LETHE_SECOND_EMBEDDER",
+    "SecondEmbedderAddress": "LETHE_SECOND_EMBEDDER_URL",
+    "SecondEmbedderKeyArn": "LETHE_SECOND_EMBEDDER_KEY_ARN",
     "SearchUrl": "LETHE_OPENSEARCH_URL",
     "SearchFlavour": "LETHE_OPENSEARCH_FLAVOUR",
 }

@@ -17,7 +17,7 @@ from lethe.domain.search import Candidate, Leg
 
 def vector_rows(memories: Sequence[Memory], label: str | None) -> NDArray[np.float16]:
     """One row a memory, as exact as the table keeps vectors; zeros stand for "no vector of the model ``label``"."""
-    embedded = [m.embedding if m.embedding is not None and m.embedding.model == label else None for m in memories]
+    embedded = [memory.embedding_of(label) for memory in memories]
     size = max((len(embedding.vector) for embedding in embedded if embedding is not None), default=0)
     rows = np.zeros((len(memories), size), np.float16)
     for row, embedding in enumerate(embedded):

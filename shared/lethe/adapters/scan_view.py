@@ -25,7 +25,7 @@ _MEMORY_OVERHEAD: Final = 2_200
 """Bytes that a decoded and analysed memory costs beside its texts, by measurement of a thousand of them."""
 _SELECTIONS: Final = 4
 # ``dataclasses.replace`` takes four times as long, which shows at thousands of memories.
-_all_but_embedding: Final = attrgetter(*(f.name for f in fields(Memory) if f.name != "embedding"))
+_all_but_embeddings: Final = attrgetter(*(f.name for f in fields(Memory) if not f.name.endswith("embedding")))
 
 
 @immutable
@@ -58,7 +58,7 @@ class Decoded:
     @classmethod
     def of(cls, memories: Sequence[Memory], label: str | None) -> Decoded:
         """Decode ``memories``, keeping the vectors of the model ``label``."""
-        bare = tuple(Memory(*_all_but_embedding(memory)) for memory in memories)
+        bare = tuple(Memory(*_all_but_embeddings(memory)) for memory in memories)
         return cls(bare, analyse([memory_document(memory) for memory in bare]), vector_rows(memories, label))
 
     def rows(self, chosen: Sequence[int]) -> Decoded:

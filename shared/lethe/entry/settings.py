@@ -104,6 +104,11 @@ class DataSettings(Settings):
 class WriteSettings(DataSettings):
     """Of the function ``write``."""
 
+    second_embedder: str | None = None
+    """A model whose vectors memories carry beside those of ``embedder``, while one takes the other's place."""
+    second_embedder_url: str | None = None
+    second_embedder_key_arn: str | None = None
+
 
 @immutable(kw_only=True)
 class RecallSettings(DataSettings):
@@ -121,6 +126,20 @@ class RecallSettings(DataSettings):
 
 
 @immutable(kw_only=True)
+class ReembedSettings(Settings):
+    """Of ``lethe index reembed``: the tables, and the models as ``WriteSettings`` has them."""
+
+    subjects_table: str
+    memories_table: str
+    embedder: str = "local"
+    embedder_url: str | None = None
+    embedder_key_arn: str | None = None
+    second_embedder: str | None = None
+    second_embedder_url: str | None = None
+    second_embedder_key_arn: str | None = None
+
+
+@immutable(kw_only=True)
 class IndexSettings(Settings):
     """Of the function ``index`` and of ``lethe index``. The embedder is named for its model's label and dimensions;
     nothing is embedded.
@@ -132,6 +151,9 @@ class IndexSettings(Settings):
     memories_table: str
     embedder: str = "local"
     embedder_url: str | None = None
+    second_embedder: str | None = None
+    """A model that has an index of its own beside, while one takes the other's place."""
+    second_embedder_url: str | None = None
     opensearch_url: str
     opensearch_flavour: Flavour = _flavour()
     opensearch_alias: str = _ALIAS

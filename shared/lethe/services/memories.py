@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lethe.domain.identity import Space
-from lethe.domain.memory import Embedding, Memory, MemoryFilter, changed_hash
-from lethe.domain.relevance.documents import embedding_text
+from lethe.domain.memory import Memory, MemoryFilter, changed_hash
 from lethe.domain.text import language
 from lethe.errors import NotFound, VersionConflict
-from lethe.ports import Clock, Embedder, IdempotencyRecords, Memories, Page
+from lethe.ports import Clock, IdempotencyRecords, Memories, Page
+from lethe.services.embedding import MemoryEmbedder
 
 _SCAN_PAGE = 200
 
@@ -18,7 +18,7 @@ _SCAN_PAGE = 200
 class MemoryDesk:
     """What a person or an agent does with single memories."""
 
-    def __init__(self, memories: Memories, answers: IdempotencyRecords, embedder: Embedder, clock: Clock) -> None:
+    def __init__(self, memories: Memories, answers: IdempotencyRecords, embedder: MemoryEmbedder, clock: Clock) -> None:
         self._memories = memories
         self._answers = answers
         self._embedder = embedder
@@ -50,7 +50,8 @@ class MemoryDesk:
                 return Page(tuple(found), start)
 
     def update(self, space: Space, memory_id: str, version: int, change: Callable[[Memory], Memory]) -> Memory:
-        """Apply ``change`` to the version that the caller saw; a changed text is embedded anew.
+        """Apply ``change`` to the version that the caller saw; a changed text is embedded anew, and so is one whose
+        vectors are not those that are kept now.
 
         The new version takes over now: an ``as_of`` before this moment still answers with the old one.
         Raises NotFound, VersionConflict, Conflict (another memory already says this).
@@ -62,17 +63,10 @@ class MemoryDesk:
         now = self._clock.now()
         changed = replace(changed, content_hash=changed_hash(seen, changed))
         if changed.text != seen.text:
-            changed = self._with_text(changed)
+            changed = replace(changed, language=language(changed.text), embedding=None, second_embedding=None)
+        if not self._embedder.is_whole(changed):
+            (changed,) = self._embedder.embedded([changed])
         return self._memories.update(space, seen, replace(changed, version=seen.version + 1, updated_at=now))
-
-    def _with_text(self, changed: Memory) -> Memory:
-        text = embedding_text(changed.speaker or "", changed.occurred_at, changed.text, changed.context or "")
-        vector = self._embedder.embed([text], "memory")[0]
-        return replace(
-            changed,
-            language=language(changed.text),
-            embedding=Embedding(self._embedder.model.label, vector),
-        )
 
     def delete(self, space: Space, memory_id: str, version: int | None = None) -> None:
         """Delete the memory with its history and stored answers that show it; again is no error.

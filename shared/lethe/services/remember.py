@@ -17,7 +17,8 @@ from lethe.domain.notice import notice
 from lethe.domain.session import Message, Session
 from lethe.domain.text import language
 from lethe.errors import Unavailable
-from lethe.ports import Clock, Embedder, Ids, Memories
+from lethe.ports import Clock, Ids, Memories
+from lethe.services.embedding import MemoryEmbedder
 from lethe.services.storing import Kept, OpenSpace, Storing, TimeLeft, unlimited
 
 STORED, DUPLICATE, DROPPED, REJECTED = "stored", "duplicate", "dropped", "rejected"
@@ -110,7 +111,9 @@ class Remember:
     Where to write is given as a call that opens the space: embedding runs beside it.
     """
 
-    def __init__(self, memories: Memories, embedder: Embedder, clock: Clock, new_ids: Ids, executor: Executor) -> None:
+    def __init__(
+        self, memories: Memories, embedder: MemoryEmbedder, clock: Clock, new_ids: Ids, executor: Executor
+    ) -> None:
         self._storing = Storing(memories, embedder, executor)
         self._clock = clock
         self._ids = new_ids

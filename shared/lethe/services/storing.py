@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import replace
 from math import inf
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
-from lethe.domain.memory import Embedding, Memory
-from lethe.domain.relevance.documents import embedding_text
+from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Throttled, Unavailable
-from lethe.ports import Embedder, Memories, Stored
+from lethe.ports import Memories, Stored
+from lethe.services.embedding import MemoryEmbedder
 
-if TYPE_CHECKING:  # a function that sees no vector does without numpy
-    import numpy as np
-    from numpy.typing import NDArray
-
-Vectors: TypeAlias = "Future[NDArray[np.float32]]"
+Embedded: TypeAlias = "Future[list[Memory]]"
+"""The memories of a chunk with their vectors, when they are made."""
 
 OpenSpace = Callable[[], Space]
 TimeLeft = Callable[[], float]
@@ -53,7 +49,7 @@ def unlimited() -> float:
 class Storing:
     """Stores memories with the vectors of their texts."""
 
-    def __init__(self, memories: Memories, embedder: Embedder, executor: Executor) -> None:
+    def __init__(self, memories: Memories, embedder: MemoryEmbedder, executor: Executor) -> None:
         self._memories = memories
         self._embedder = embedder
         self._executor = executor
@@ -86,7 +82,7 @@ class Storing:
         self,
         space: Space,
         chunks: Sequence[_Chunk],
-        embedding: Vectors | None,
+        embedding: Embedded | None,
         within: Session | None,
         time_left: TimeLeft,
     ) -> dict[int, Stored]:
@@ -95,14 +91,9 @@ class Storing:
         for chunk, following in zip(chunks, [*chunks[1:], None], strict=True):
             embedding = embedding or self._embed(chunk)
             try:
-                vectors = _wait(embedding, time_left() - TO_STORE)
+                embedded = _wait(embedding, time_left() - TO_STORE)
                 goes_on = following is not None and time_left() >= TO_BEGIN
                 embedding = self._embed(following) if following is not None and goes_on else None
-                label = self._embedder.model.label
-                embedded = [
-                    replace(memory, embedding=Embedding(label, vector))
-                    for (_, memory), vector in zip(chunk, vectors, strict=True)
-                ]
                 added = self._memories.add(space, embedded, within)
             except (Unavailable, Throttled):
                 if not results:
@@ -113,9 +104,8 @@ class Storing:
                 break
         return results
 
-    def _embed(self, chunk: _Chunk) -> Vectors:
-        texts = [embedding_text(m.speaker or "", m.occurred_at, m.text, m.context or "") for _, m in chunk]
-        return self._executor.submit(self._embedder.embed, texts, "memory")
+    def _embed(self, chunk: _Chunk) -> Embedded:
+        return self._executor.submit(self._embedder.embedded, [memory for _, memory in chunk])
 
 
 def _kept(stored: Stored, held: Mapping[str, Memory]) -> Kept:
@@ -141,8 +131,8 @@ def _chunks(numbered: _Chunk) -> list[_Chunk]:
     return chunks
 
 
-def _wait(embedding: Vectors, seconds: float) -> NDArray[np.float32]:
-    """The vectors. Raises Unavailable when they take longer, beside what the embedder raises."""
+def _wait(embedding: Embedded, seconds: float) -> list[Memory]:
+    """The memories with their vectors. Raises Unavailable when they take longer, beside what the embedder raises."""
     try:
         return embedding.result(None if seconds == inf else max(seconds, 0.0))
     except TimeoutError as error:

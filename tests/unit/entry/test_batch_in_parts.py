@@ -14,6 +14,7 @@ from lethe.entry.application import Application
 from lethe.entry.events import Event
 from lethe.entry.idempotency import Idempotency
 from lethe.entry.operations.memories import MemoryWrites
+from lethe.services.embedding import MemoryEmbedder
 from lethe.services.memories import MemoryDesk
 from lethe.services.remember import Remember
 from lethe.services.spaces import Spaces
@@ -46,8 +47,8 @@ class Context:
 class House:
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         stores, clock, ids = fake_stores(), FixedClock(), SequentialIds()
-        self.memories, embedder, key = stores.memories, FakeEmbedder(), b"k" * 32
-        spaces = Spaces(stores.heads, key)
+        self.memories, embedder, key = stores.memories, MemoryEmbedder(FakeEmbedder()), b"k" * 32
+        spaces = Spaces(stores.heads, key, clock)
         remember = Remember(stores.memories, embedder, clock, ids, threads)
         desk = MemoryDesk(stores.memories, stores.idempotency, embedder, clock)
         standing = Standing(stores.memories, stores.sessions, stores.entities, clock)

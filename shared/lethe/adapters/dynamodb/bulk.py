@@ -38,8 +38,8 @@ _PATIENCE = 16
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What happened: ids of the memories that hold the hashes of duplicates, and whether the revision is raised."""
+class _Added:
+    """What became of a group: ids of the memories that hold duplicates' hashes, and whether the revision is raised."""
 
     holders: dict[str, str] = field(default_factory=dict)
     stored: int = 0
@@ -53,9 +53,9 @@ def add_all(
     first: dict[str, Memory] = {}
     for memory in memories:
         first.setdefault(memory.content_hash, memory)
-    outcomes = _write(database, space, list(first.values()), within)
-    holders = {content: holder for outcome in outcomes for content, holder in outcome.holders.items()}
-    raise_needed = any(outcome.stored and not outcome.revision_raised for outcome in outcomes)
+    groups_added = _write(database, space, list(first.values()), within)
+    holders = {content: holder for added in groups_added for content, holder in added.holders.items()}
+    raise_needed = any(added.stored and not added.revision_raised for added in groups_added)
     return tuple(_result(memory, first, holders) for memory in memories), raise_needed
 
 
@@ -65,29 +65,29 @@ def _result(memory: Memory, first: dict[str, Memory], holders: dict[str, str]) -
     return Stored(memory, None if holder == memory.id else holder)
 
 
-def _write(database: Database, space: Space, memories: list[Memory], within: Session | None) -> list[Outcome]:
-    groups = list(_groups(memories))
+def _write(database: Database, space: Space, memories: list[Memory], within: Session | None) -> list[_Added]:
+    groups = list(in_groups(memories, GROUP))
     if not groups:
         return []
     if len(groups) == 1:
         return [_add_group(database, space, groups[0], within, with_head=True)]
     met_stored = threading.Event()
 
-    def add(group: list[Memory]) -> Outcome:
-        known = _known(database, space, group) if met_stored.is_set() else Outcome(revision_raised=False)
+    def add(group: list[Memory]) -> _Added:
+        known = _known(database, space, group) if met_stored.is_set() else _Added(revision_raised=False)
         fresh = [memory for memory in group if memory.content_hash not in known.holders]
         added = _add_group(database, space, fresh, within, with_head=False)
         if added.holders:
             met_stored.set()
-        return Outcome(known.holders | added.holders, known.stored + added.stored, revision_raised=False)
+        return _Added(known.holders | added.holders, known.stored + added.stored, revision_raised=False)
 
     return database.at_once(add, groups, most=_AT_ONCE)
 
 
-def _known(database: Database, space: Space, memories: Sequence[Memory]) -> Outcome:
+def _known(database: Database, space: Space, memories: Sequence[Memory]) -> _Added:
     """What is stored of ``memories``, be it by an earlier attempt of our own."""
     holders = known_holders(database, space, [memory.content_hash for memory in memories])
-    return Outcome(holders, sum(holders.get(memory.content_hash) == memory.id for memory in memories), False)
+    return _Added(holders, sum(holders.get(memory.content_hash) == memory.id for memory in memories), False)
 
 
 def known_holders(database: Database, space: Space, content_hashes: Sequence[str]) -> dict[str, str]:
@@ -98,12 +98,13 @@ def known_holders(database: Database, space: Space, content_hashes: Sequence[str
     return {keys.split(item["sk"]["S"])[1]: str(item["memory_id"]["S"]) for item in taken}
 
 
-def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
+def in_groups(memories: Sequence[Memory], most: int) -> Iterator[list[Memory]]:
+    """What one transaction takes: up to ``most`` memories, and no more bytes than are allowed."""
     group: list[Memory] = []
     size = 0
     for memory in memories:
         length = item_bytes(memory)
-        if group and (len(group) == GROUP or size + length > GROUP_BYTES):
+        if group and (len(group) == most or size + length > GROUP_BYTES):
             yield group
             group, size = [], 0
         group.append(memory)
@@ -114,36 +115,36 @@ def _groups(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
 
 def _add_group(
     database: Database, space: Space, memories: list[Memory], within: Session | None, *, with_head: bool
-) -> Outcome:
-    outcome = Outcome(revision_raised=with_head)
+) -> _Added:
+    added = _Added(revision_raised=with_head)
     left = memories
     for attempt in range(_PATIENCE):
         if not left:
-            return outcome
+            return added
         try:
-            database.transact(_transaction(database, space, left, within, outcome.revision_raised))
+            database.transact(_transaction(database, space, left, within, added.revision_raised))
         except Throttled:
             wait(attempt, longest=1.5)
         except WriteConflict:
             # Somebody writes to the same head. Without it there is nothing to conflict about, and raises of the
             # revision, plain updates, queue up in the store instead of failing.
-            outcome.revision_raised = False
+            added.revision_raised = False
             wait(attempt)
         except ConditionFailed as failed:
-            holders = _holders(left, failed, within is not None, outcome.revision_raised)
+            holders = _holders(left, failed, within is not None, added.revision_raised)
             own = sum(holders.get(memory.content_hash) == memory.id for memory in left)
             if own:
                 # An earlier attempt wrote them, and its answer was lost or it was cut short before the revision.
-                outcome.stored += own
-                outcome.revision_raised = False
-            outcome.holders |= holders
+                added.stored += own
+                added.revision_raised = False
+            added.holders |= holders
             left = [memory for memory in left if memory.content_hash not in holders]
         else:
             break
     else:
         raise Throttled("too many writes at once to the same memories")
-    outcome.stored += len(left)
-    return outcome
+    added.stored += len(left)
+    return added
 
 
 def _transaction(

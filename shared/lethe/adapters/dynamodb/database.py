@@ -199,21 +199,24 @@ class Database:
             request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def scan_page(
-        self, row: type[Row], prefix: str, attributes: Sequence[str], start: Item | None, limit: int
+        self, row: type[Row], prefixes: Sequence[str], attributes: Sequence[str], start: Item | None, limit: int
     ) -> tuple[list[Item], Item | None]:
-        """A stretch of the whole table, read consistently: ``attributes`` of the items whose sort key begins with
-        ``prefix`` among the next ``limit`` items, and where to go on. A partition's items come together, in order.
+        """A stretch of the whole table, read consistently: the items whose sort key begins with one of ``prefixes``
+        among the next ``limit`` items, and where to go on. A partition's items come together, in order.
+        ``attributes`` narrows what is sent.
         """
         names = {f"#a{n}": name for n, name in enumerate(attributes)}
+        beginnings = {f":p{n}": {"S": prefix} for n, prefix in enumerate(prefixes)}
         request: Request = {
             "TableName": table_of(row),
             "ConsistentRead": True,
             "Limit": limit,
-            "ProjectionExpression": ", ".join(names),
-            "FilterExpression": "begins_with(#s, :p)",
+            "FilterExpression": " OR ".join(f"begins_with(#s, {each})" for each in beginnings),
             "ExpressionAttributeNames": {"#s": "sk", **names},
-            "ExpressionAttributeValues": {":p": {"S": prefix}},
+            "ExpressionAttributeValues": beginnings,
         }
+        if names:
+            request["ProjectionExpression"] = ", ".join(names)
         if start is not None:
             request["ExclusiveStartKey"] = start
         with translated():

@@ -24,8 +24,15 @@ from lethe.errors import TooLarge
 MAXIMUM_ITEM_BYTES = 300_000
 """Our cap of one item's texts and vector, below DynamoDB's 400 KB so that names and counters always fit."""
 
-WITHOUT_VECTOR = tuple(name for name in MemoryRow.get_attributes() if name not in ("pk", "sk", "vector", "model"))
-"""The attributes of a memory but for its embedding."""
+EMBEDDINGS = (("model", "vector"), ("second_model", "second_vector"))
+"""The attributes that hold a memory's embedding, and its second one."""
+
+WITHOUT_VECTOR = tuple(
+    name
+    for name in MemoryRow.get_attributes()
+    if name not in ("pk", "sk", *(each for pair in EMBEDDINGS for each in pair))
+)
+"""The attributes of a memory but for its embeddings."""
 
 
 def memory_item(space: Space, memory: Memory, sort_key: str | None = None, written: str | None = None) -> Item:
@@ -33,7 +40,7 @@ def memory_item(space: Space, memory: Memory, sort_key: str | None = None, writt
     write that it comes with. Raises TooLarge.
     """
     _check_size(memory)
-    source, embedding = memory.source, memory.embedding
+    source = memory.source
     texts: dict[str, str | None] = {
         "pk": keys.space_partition(space),
         "sk": sort_key or keys.memory(memory.id),
@@ -59,7 +66,6 @@ def memory_item(space: Space, memory: Memory, sort_key: str | None = None, writt
         "metadata": canonical(memory.metadata) if memory.metadata else None,
         "heat": float_text(memory.heat),
         "derived_from": canonical(memory.derived_from) if memory.derived_from else None,
-        "model": embedding.model if embedding else None,
         "written": written,
     }
     item: Item = {name: {"S": value} for name, value in texts.items() if value is not None}
@@ -68,15 +74,23 @@ def memory_item(space: Space, memory: Memory, sort_key: str | None = None, writt
         item["pinned"] = {"BOOL": True}
     if memory.frozen:
         item["frozen"] = {"BOOL": True}
-    if embedding is not None:
-        item["vector"] = {"B": encode_vector(embedding.vector)}
-    return item
+    return item | embedding_attributes(memory)
+
+
+def embedding_attributes(memory: Memory) -> Item:
+    """The attributes of the embeddings that ``memory`` has."""
+    attributes: Item = {}
+    for (model, vector), embedding in zip(EMBEDDINGS, (memory.embedding, memory.second_embedding), strict=True):
+        if embedding is not None:
+            attributes |= {model: {"S": embedding.model}, vector: {"B": encode_vector(embedding.vector)}}
+    return attributes
 
 
 def item_bytes(memory: Memory) -> int:
-    """About what the item of ``memory`` takes: its texts, its vector, and a thousand bytes for all else."""
-    vector = memory.embedding.vector.size * 2 if memory.embedding is not None else 0
-    return sum(map(_bytes_of, _texts(memory).values())) + vector + 1_000
+    """About what the item of ``memory`` takes: its texts, its vectors, and a thousand bytes for all else."""
+    embeddings = (memory.embedding, memory.second_embedding)
+    vectors = sum(embedding.vector.size * 2 for embedding in embeddings if embedding is not None)
+    return sum(map(_bytes_of, _texts(memory).values())) + vectors + 1_000
 
 
 def _texts(memory: Memory) -> dict[str, str]:
@@ -102,7 +116,7 @@ def _check_size(memory: Memory) -> None:
 
 
 def memory_of(item: Item) -> Memory:
-    """The memory in an item. Without a ``vector`` attribute it has no embedding."""
+    """The memory in an item. Without the attributes of its vectors it has no embeddings."""
 
     def text(name: str) -> str | None:
         value = item.get(name)
@@ -140,5 +154,10 @@ def memory_of(item: Item) -> Memory:
         frozen="frozen" in item,
         derived_from=texts("derived_from"),
         superseded_at=time("superseded_at"),
-        embedding=Embedding(item["model"]["S"], decode_vector(item["vector"]["B"])) if "vector" in item else None,
+        embedding=_embedding(item, "model", "vector"),
+        second_embedding=_embedding(item, "second_model", "second_vector"),
     )
+
+
+def _embedding(item: Item, model: str, vector: str) -> Embedding | None:
+    return Embedding(item[model]["S"], decode_vector(item[vector]["B"])) if vector in item else None

@@ -222,6 +222,23 @@ class AdmissionRow(Row):
     admitted_at = TimeAttribute()
 
 
+class AuditRow(Row):
+    """An entry of the audit trail, whole, as canonical JSON: what its hash is of, to the letter."""
+
+    entry = UnicodeAttribute()
+
+
+class AuditPointerRow(Row):
+    """The pointer from a subject to an entry about it; its keys say all."""
+
+
+class ChainRow(Row):
+    """The end of a chain: how many links it has, and the hash of the last."""
+
+    length = IntAttribute()
+    hash = UnicodeAttribute()
+
+
 @immutable
 class TableNames:
     """The tables' names."""
@@ -255,6 +272,9 @@ class Models:
     open: type[OpenRow]
     hold: type[HoldRow]
     admission: type[AdmissionRow]
+    audit: type[AuditRow]
+    audit_pointer: type[AuditPointerRow]
+    chain: type[ChainRow]
 
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -285,6 +305,9 @@ def build_models(tables: TableNames, region: str) -> Models:
         open=bound(OpenRow, tables.ledger),
         hold=bound(HoldRow, tables.ledger),
         admission=bound(AdmissionRow, tables.ledger),
+        audit=bound(AuditRow, tables.ledger),
+        audit_pointer=bound(AuditPointerRow, tables.ledger),
+        chain=bound(ChainRow, tables.ledger),
     )
 
 

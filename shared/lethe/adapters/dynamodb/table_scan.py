@@ -22,7 +22,7 @@ class DynamoMemoryTable:
         """
         items, last = self._database.scan_page(
             self._database.models.memory,
-            keys.MEMORIES,
+            (keys.MEMORIES,),
             ("pk", "sk", "version"),
             None if start is None else json.loads(start),
             limit,

@@ -96,7 +96,8 @@ def entry(space: Space, memory: Memory, model: str) -> dict[str, JsonValue]:
         body["valid_until"] = microseconds(memory.valid_until)
     if memory.source.session_id is not None:
         body["session"] = memory.source.session_id
-    vector = memory.embedding.vector if memory.embedding is not None and memory.embedding.model == model else None
+    embedding = memory.embedding_of(model)
+    vector = embedding.vector if embedding is not None else None
     if vector is not None and np.isfinite(vector).all() and float(np.linalg.norm(vector)) > _SHORTEST:
         body["embedding"] = short_numbers(vector)
     return body

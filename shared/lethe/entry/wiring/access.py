@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lethe.entry.settings import (
-    AccessSettings,
-    AuthorizeSettings,
-)
+from lethe.entry.settings import AccessSettings, AuthorizeSettings
 from lethe.entry.wiring.stores import access_store, read_master_key
 
 if TYPE_CHECKING:
     from lethe.entry.authorizer import Authorizer
-    from lethe.ports import (
-        Clock,
-    )
+    from lethe.ports import Clock
     from lethe.services.access import Access
-
-_THREADS = 8
-_MEGABYTE = 1024 * 1024
-_INDEX_READ_SECONDS = 2.5
-"""How long a recall waits for the index before the table answers instead."""
-_INDEX_WRITE_SECONDS = 20.0
 
 
 def build_authorize(environment: Mapping[str, str], clock: Clock | None = None) -> Authorizer:

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lethe.entry.settings import (
-    DataSettings,
-    RecallSettings,
-    WriteSettings,
-)
+from lethe.entry.settings import DataSettings, RecallSettings, WriteSettings
+from lethe.entry.wiring.embedding import memory_embedder, open_embedder
 from lethe.entry.wiring.search import search_index
-from lethe.entry.wiring.stores import open_database, read_master_key, read_secret
+from lethe.entry.wiring.stores import open_database, read_master_key
 
 if TYPE_CHECKING:
     from lethe.entry.application import Application
@@ -27,6 +24,7 @@ if TYPE_CHECKING:
         Sessions,
         SubjectHeads,
     )
+    from lethe.services.embedding import MemoryEmbedder
     from lethe.services.entities import EntityDesk
     from lethe.services.memories import MemoryDesk
     from lethe.services.remember import Remember
@@ -34,10 +32,6 @@ if TYPE_CHECKING:
     from lethe.services.spaces import Spaces
 
 _THREADS = 8
-_MEGABYTE = 1024 * 1024
-_INDEX_READ_SECONDS = 2.5
-"""How long a recall waits for the index before the table answers instead."""
-_INDEX_WRITE_SECONDS = 20.0
 
 
 def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
@@ -123,7 +117,7 @@ class _Parts:
     def spaces(self) -> Spaces:
         from lethe.services.spaces import Spaces
 
-        return Spaces(self.heads, self.master_key)
+        return Spaces(self.heads, self.master_key, self.clock)
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -145,16 +139,16 @@ class _Parts:
 
     @cached_property
     def embedder(self) -> Embedder:
-        from lethe.adapters.embedders import make_embedder
+        settings = self._settings
+        return open_embedder(settings.region, settings.embedder, settings.embedder_url, settings.embedder_key_arn)
+
+    @cached_property
+    def memory_embedder(self) -> MemoryEmbedder:
+        """Of a function that writes: with the second model, where there is one."""
+        from lethe.services.embedding import MemoryEmbedder
 
         settings = self._settings
-        arn = settings.embedder_key_arn
-        return make_embedder(
-            settings.embedder,
-            region=settings.region,
-            url=settings.embedder_url,
-            api_key=(lambda: read_secret(settings.region, arn)) if arn else None,
-        )
+        return memory_embedder(settings) if isinstance(settings, WriteSettings) else MemoryEmbedder(self.embedder)
 
     @cached_property
     def idempotency(self) -> Idempotency:
@@ -174,7 +168,7 @@ class _Parts:
     def remember(self) -> Remember:
         from lethe.services.remember import Remember
 
-        return Remember(self.memories, self.embedder, self.clock, self.ids, self.threads)
+        return Remember(self.memories, self.memory_embedder, self.clock, self.ids, self.threads)
 
     @cached_property
     def session_desk(self) -> SessionDesk:
@@ -197,7 +191,7 @@ class _Parts:
     def memory_desk(self) -> MemoryDesk:
         from lethe.services.memories import MemoryDesk
 
-        return MemoryDesk(self.memories, self.answers, self.embedder, self.clock)
+        return MemoryDesk(self.memories, self.answers, self.memory_embedder, self.clock)
 
     @cached_property
     def entity_desk(self) -> EntityDesk:

@@ -6,10 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lethe.entry.settings import (
-    IndexSettings,
-    RecallSettings,
-)
+from lethe.entry.settings import IndexSettings, RecallSettings
 from lethe.entry.wiring.stores import open_database
 
 if TYPE_CHECKING:
@@ -18,18 +15,14 @@ if TYPE_CHECKING:
     from lethe.adapters.opensearch.connection import Cluster
     from lethe.adapters.opensearch.writer import OpenSearchWriter
     from lethe.entry.stream import StreamApplication
-    from lethe.ports import (
-        Clock,
-        Memories,
-        SearchIndex,
-    )
+    from lethe.ports import Clock, Memories, SearchIndex
     from lethe.services.reconcile import Reconciler
 
 _THREADS = 8
 _MEGABYTE = 1024 * 1024
-_INDEX_READ_SECONDS = 2.5
+_READ_SECONDS = 2.5
 """How long a recall waits for the index before the table answers instead."""
-_INDEX_WRITE_SECONDS = 20.0
+_WRITE_SECONDS = 20.0
 
 
 def search_index(settings: RecallSettings, memories: Memories, threads: Executor) -> SearchIndex:
@@ -44,7 +37,7 @@ def search_index(settings: RecallSettings, memories: Memories, threads: Executor
     from lethe.adapters.opensearch.engine import OpenSearchIndex
 
     cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
-    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _INDEX_READ_SECONDS)
+    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _READ_SECONDS)
 
 
 def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> StreamApplication:
@@ -69,7 +62,7 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
     )
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
     writer = _index_writer(settings, clock)
-    indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _INDEX_WRITE_SECONDS)
+    indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _WRITE_SECONDS)
     url = settings.dead_letters_url
     letters = QueueDeadLetters(settings.region, url) if url is not None else NoDeadLetters()
     return StreamApplication(indexer.apply, letters, PowertoolsIndexObserver(), clock)

@@ -5,24 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from lethe.entry.settings import (
-    Settings,
-)
+from lethe.entry.settings import Settings
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
     from mypy_boto3_secretsmanager.client import SecretsManagerClient
 
     from lethe.adapters.dynamodb.database import Database
-    from lethe.ports import (
-        AccessStore,
-    )
-
-_THREADS = 8
-_MEGABYTE = 1024 * 1024
-_INDEX_READ_SECONDS = 2.5
-"""How long a recall waits for the index before the table answers instead."""
-_INDEX_WRITE_SECONDS = 20.0
+    from lethe.ports import AccessStore
 
 
 def access_store(settings: Settings, table: str) -> AccessStore:
