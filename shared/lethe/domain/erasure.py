@@ -129,7 +129,8 @@ class Verification:
 class Erasure:
     """A row of the ledger.
 
-    ``epochs`` is the last epoch that it erases (0: none, as for the scopes that leave the subject readable);
+    ``epochs`` is the last epoch that it erases (0: none, as for the scopes that leave the subject readable, which are
+    about the epoch ``epoch`` alone);
     ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``starts`` counts
     executions of the state machine, ``touched_at`` is when it was saved last; ``version`` counts saves.
     """
@@ -143,6 +144,7 @@ class Erasure:
     reason: str | None = None
     state: ErasureState = ErasureState.ACCEPTED
     epochs: int = 0
+    epoch: int = 0
     unreadable_since: datetime | None = None
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
@@ -177,17 +179,43 @@ def all_steps(steps: Iterable[Step] = ()) -> tuple[Step, ...]:
 
 
 def restarted(erasure: Erasure, now: datetime) -> Erasure:
-    """The erasure as it begins another run: every step is done again, its counts go on."""
-    steps = tuple(replace(step, state=StepState.PENDING, cursor=None) for step in erasure.steps)
+    """The erasure as it begins another run: every step is done again. What went is what had been found; the rest is
+    counted anew.
+    """
+    steps = tuple(replace(step, state=StepState.PENDING, cursor=None, found=step.deleted) for step in erasure.steps)
     return replace(
         erasure,
         state=ErasureState.ACCEPTED,
         steps=steps,
         failure=None,
         ended_at=None,
+        verified=(),
         starts=erasure.starts + 1,
         touched_at=now,
     )
+
+
+STORE_OF: Final = {
+    StepName.INDEX: "index",
+    StepName.DERIVED: "answers",
+    StepName.MEMORIES: "memories",
+    StepName.ENTITIES: "entities",
+    StepName.SESSIONS: "sessions",
+}
+"""The store that each deleting step empties, by the name under which the verifier counts it."""
+
+
+def balanced(erasure: Erasure) -> Erasure:
+    """The erasure with counts that agree, once a verification has found nothing left: what was found is what went and
+    what is held. A step that was cut short after it deleted and before it noted so has counted too little; a writer
+    that came after the count has made it delete more than was found.
+    """
+    held = dict(erasure.verified[-1].held) if erasure.verified else {}
+    for name, store in STORE_OF.items():
+        step = erasure.step(name)
+        deleted = max(step.deleted, step.found - held.get(store, 0))
+        erasure = erasure.with_step(replace(step, deleted=deleted, found=deleted + held.get(store, 0)))
+    return erasure
 
 
 def drain_seconds(timeouts: Sequence[int]) -> int:

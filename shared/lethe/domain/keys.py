@@ -15,7 +15,8 @@ Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads 
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
                                       CHANGED#<microseconds>#id (for a week: what an index may not show yet)
 Ledger     LEDGER#tenant              ERASURE#id · HOLD#name · HELD#subject#name · ADMITTED#subject
-                                      RECEIPT#n · CHAIN#RECEIPT · AUDIT#n · CHAIN#AUDIT
+                                      RECEIPT#n · RECEIPTID#id · CHAIN#RECEIPT · AUDIT#n · CHAIN#AUDIT
+                                      AUDITOF#subject#<microseconds>#n (entries by subject, newest last)
            OPEN                       tenant#erasure id (what has not ended yet)
 Access     TENANTS                    name (for the list of tenants)
            TENANT#name                TENANT · KEY#id
@@ -47,8 +48,13 @@ HASHES = "HASH#"
 CHANGES = "CHANGED#"
 API_KEYS = "KEY#"
 ERASURES = "ERASURE#"
+AUDIT_CHAIN = "CHAIN#AUDIT"
+RECEIPT_CHAIN = "CHAIN#RECEIPT"
 HOLDS = "HOLD#"
 OPEN = "OPEN"
+
+MOST = 10**10 - 1
+"""The greatest number in a key."""
 
 _OWN_SCOPE = "subject"
 _SESSION_SCOPE = "session:"
@@ -69,7 +75,7 @@ def split(key: str) -> tuple[str, ...]:
 
 def number(value: int) -> str:
     """``value`` in 10 digits, so that texts sort as numbers do. Raises ValueError when it does not fit."""
-    if not 0 <= value < 10**10:
+    if not 0 <= value <= MOST:
         raise ValueError("a number in a key must have at most 10 digits")
     return f"{value:010d}"
 
@@ -242,6 +248,41 @@ def api_key(key_id: str) -> str:
 def ledger_partition(tenant: str) -> str:
     """Where a tenant's erasures, holds, receipts and audit trail live. No tenant's name is in capitals."""
     return join("LEDGER", tenant)
+
+
+def receipt(n: int) -> str:
+    """The ``n``-th receipt of a tenant, counted from 1."""
+    return join("RECEIPT", number(n))
+
+
+def receipt_pointer(receipt_id: str) -> str:
+    """The pointer from a receipt's id to its place."""
+    return join("RECEIPTID", receipt_id)
+
+
+def audit_entry(n: int) -> str:
+    """The ``n``-th entry of the audit trail, counted from 1."""
+    return join("AUDIT", number(n))
+
+
+def audit_of(subject: str) -> str:
+    """What the pointers to the audit entries about a subject begin with."""
+    return join("AUDITOF", subject) + SEPARATOR
+
+
+def audit_since(subject: str, moment: datetime) -> str:
+    """What the first pointer to an entry of ``moment`` or later begins with."""
+    return audit_of(subject) + f"{microseconds(moment):017d}"
+
+
+def audit_pointer(subject: str, moment: datetime, n: int) -> str:
+    """The pointer to the ``n``-th entry, which is about ``subject``."""
+    return audit_since(subject, moment) + SEPARATOR + number(n)
+
+
+def audit_number(pointer: str) -> int:
+    """The place of the entry that a pointer names."""
+    return int(split(pointer)[-1])
 
 
 def erasure(erasure_id: str) -> str:

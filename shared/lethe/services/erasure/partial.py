@@ -1,0 +1,238 @@
+"""Deleting parts of a subject that stays readable: single memories, a session, what is within kinds and times.
+
+What goes is chosen anew in every call from what is there, so a call that is cut short has only to be made again. The
+order is that of the steps: entries of the index, what was derived, the memories themselves, entities, the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from lethe.domain.erasure import Erasure, MemoriesWithin, OneSession, StepName, TheseMemories
+from lethe.domain.holds import Hold, HoldTarget, covers, holding
+from lethe.domain.idempotency import about_session
+from lethe.domain.identity import Space, session_of
+from lethe.domain.immutable import immutable
+from lethe.domain.indexing import Change, Remove
+from lethe.domain.lineage import Lineage, consequences
+from lethe.errors import Erased, VersionConflict
+from lethe.ports import (
+    Entities,
+    Holds,
+    IdempotencyRecords,
+    IndexWriter,
+    Memories,
+    Sessions,
+    SubjectHeads,
+    TimeLeft,
+)
+from lethe.services.erasure.rebuilding import Rebuilding
+from lethe.services.erasure.stretch import Counted, Deleted
+from lethe.services.spaces import readable_space
+
+CHUNK: Final = 200
+"""Memories that go between two looks at the time."""
+TO_GO_ON: Final = 3.0
+_WITHIN: Final = 20.0
+
+IN_REQUEST: Final = (
+    StepName.INDEX,
+    StepName.DERIVED,
+    StepName.MEMORIES,
+    StepName.ENTITIES,
+    StepName.SESSIONS,
+    StepName.ARCHIVE,
+)
+"""The steps that a request does by itself before the machine repeats them."""
+
+
+@immutable
+class _Chosen:
+    """What goes now: memories, those that lose their context, and session ids; and the holds that keep others."""
+
+    memories: tuple[Lineage, ...]
+    dropped: tuple[Lineage, ...]
+    rebuilt: frozenset[str]
+    sessions: tuple[str, ...]
+    held: int
+    holds: tuple[str, ...]
+
+
+class PartialDeletion:
+    """The deleting steps of an erasure that leaves its subject readable. ``writer`` is None where no index is kept."""
+
+    def __init__(
+        self,
+        heads: SubjectHeads,
+        memories: Memories,
+        sessions: Sessions,
+        entities: Entities,
+        answers: IdempotencyRecords,
+        rebuilding: Rebuilding,
+        writer: IndexWriter | None,
+        holds: Holds,
+        master_key: bytes,
+    ) -> None:
+        self._heads = heads
+        self._memories = memories
+        self._sessions = sessions
+        self._entities = entities
+        self._answers = answers
+        self._rebuilding = rebuilding
+        self._writer = writer
+        self._holds = holds
+        self._master_key = master_key
+
+    def count(self, erasure: Erasure) -> Counted:
+        """What there is to delete now."""
+        space = self._space(erasure)
+        if space is None:
+            return Counted(True)
+        chosen = self._choose(erasure, space)
+        found = (
+            (StepName.DERIVED, len(chosen.dropped) + len(chosen.rebuilt)),
+            (StepName.MEMORIES, len(chosen.memories)),
+            (StepName.SESSIONS, len(chosen.sessions)),
+        )
+        nothing = not any(count for _, count in found)
+        return Counted(True, found, unreadable=nothing, held=chosen.held)
+
+    def demand(self, erasure: Erasure, version: int) -> None:
+        """Raises VersionConflict unless ``version`` is the newest one of the single memory that goes."""
+        space = self._space(erasure)
+        assert isinstance(erasure.scope, TheseMemories)
+        memory = None if space is None else self._memories.get(space, erasure.scope.memory_ids[0])
+        if memory is not None and memory.version != version:
+            raise VersionConflict(memory.version)
+
+    def delete(self, erasure: Erasure, step: StepName, cursor: str | None, time_left: TimeLeft) -> Deleted:
+        """A stretch of a deleting step. Raises what the ports raise."""
+        space = self._space(erasure)
+        if space is None:
+            return Deleted(True)
+        try:
+            return self._delete(erasure, space, step, time_left)
+        except Erased:
+            return Deleted(True)  # the whole subject is being erased: nobody reads this any more
+
+    def _delete(self, erasure: Erasure, space: Space, step: StepName, time_left: TimeLeft) -> Deleted:
+        if step is StepName.SWEEP:
+            deleted = 0
+            for each in IN_REQUEST:
+                stretch = self._delete(erasure, space, each, time_left)
+                deleted += stretch.deleted
+                if not stretch.done:
+                    return Deleted(False, deleted, stretch.holds)
+            if self._writer is not None:
+                self._writer.refresh()
+            return Deleted(True, deleted, stretch.holds)
+        chosen = self._choose(erasure, space)
+        match step:
+            case StepName.INDEX:
+                return Deleted(True, self._unindex(space, chosen), chosen.holds)
+            case StepName.DERIVED:
+                return self._derived(erasure, space, chosen, time_left)
+            case StepName.MEMORIES:
+                return self._delete_memories(space, chosen.memories, chosen.holds, time_left)
+            case StepName.ENTITIES:
+                gone = sum(self._entities.delete_session(space, session_id) for session_id in chosen.sessions)
+                return Deleted(True, gone, chosen.holds)
+            case StepName.SESSIONS:
+                gone = sum(self._sessions.delete(space, session_id) for session_id in chosen.sessions)
+                return Deleted(True, gone, chosen.holds)
+            case _:
+                return Deleted(True)
+
+    def _unindex(self, space: Space, chosen: _Chosen) -> int:
+        """Take the entries out now; the stream will find them gone."""
+        if self._writer is None:
+            return 0
+        changes: list[Change] = [
+            Remove(space, lineage.id, lineage.version) for lineage in (*chosen.memories, *chosen.dropped)
+        ]
+        self._writer.apply(changes, _WITHIN)
+        return len(changes)
+
+    def _derived(self, erasure: Erasure, space: Space, chosen: _Chosen, time_left: TimeLeft) -> Deleted:
+        """Stored answers, memories that rest on those that go, and contexts that repeat what they were taken from."""
+        about = {lineage.id for lineage in (*chosen.memories, *chosen.dropped)} | chosen.rebuilt
+        if isinstance(erasure.scope, TheseMemories):
+            about |= set(erasure.scope.memory_ids)
+        about |= {about_session(session_id) for session_id in chosen.sessions}
+        answers = self._answers.forget(space, about) if about else 0
+        dropped = self._delete_memories(space, chosen.dropped, chosen.holds, time_left)
+        rebuilt = self._rebuilding.without_context(space, sorted(chosen.rebuilt))
+        return Deleted(dropped.done, answers + dropped.deleted + rebuilt, chosen.holds)
+
+    def _delete_memories(
+        self, space: Space, lineages: Sequence[Lineage], holds: tuple[str, ...], time_left: TimeLeft
+    ) -> Deleted:
+        deleted = 0
+        for start in range(0, len(lineages), CHUNK):
+            deleted += self._memories.delete(space, [lineage.id for lineage in lineages[start : start + CHUNK]])
+            if start + CHUNK < len(lineages) and time_left() < TO_GO_ON:
+                return Deleted(False, deleted, holds)
+        return Deleted(True, deleted, holds)
+
+    def _space(self, erasure: Erasure) -> Space | None:
+        """The subject's space while it is the one that the erasure is about; an erased one is nobody's any more."""
+        assert erasure.subject is not None
+        head = self._heads.read(erasure.tenant, erasure.subject)
+        try:
+            space = None if head is None else readable_space(head)
+        except Erased:
+            return None
+        return space if space is not None and space.epoch == erasure.epoch else None
+
+    def _choose(self, erasure: Erasure, space: Space) -> _Chosen:
+        lineages = self._memories.lineages(space)
+        holds = self._holds.of_subject(space.tenant, space.subject) if space.holds else ()
+        keeping = {lineage.id: self._holding(space, holds, lineage) for lineage in lineages} if holds else {}
+        wanted = [lineage for lineage in lineages if self._wanted(erasure, space, lineage)]
+        goes = [lineage for lineage in wanted if keeping.get(lineage.id) is None]
+        follows = consequences(lineages, {lineage.id for lineage in goes})
+        dropped = [lineage for lineage in lineages if lineage.id in follows.dropped and not keeping.get(lineage.id)]
+        sessions, kept_sessions = self._sessions_of(erasure, space, holds)
+        names = {name for lineage in wanted if (name := keeping.get(lineage.id))}
+        names |= {hold.name for hold in holds} if kept_sessions else set()
+        return _Chosen(
+            tuple(goes),
+            tuple(dropped),
+            frozenset(memory_id for memory_id in follows.rebuilt if not keeping.get(memory_id)),
+            sessions,
+            len(wanted) - len(goes) + kept_sessions,
+            tuple(sorted(names)),
+        )
+
+    def _wanted(self, erasure: Erasure, space: Space, lineage: Lineage) -> bool:
+        """Whether a memory is within the scope. What was made after the request is none of its business, unless it was
+        taken from a session that goes.
+        """
+        target = self._target(space, lineage)
+        if isinstance(erasure.scope, MemoriesWithin) and lineage.created_at > erasure.requested_at:
+            return False
+        return covers(erasure.scope, target)
+
+    def _target(self, space: Space, lineage: Lineage) -> HoldTarget:
+        session = None if lineage.session_id is None else self._named(space, lineage.session_id)
+        return HoldTarget(lineage.id, lineage.kind, lineage.created_at, session)
+
+    def _holding(self, space: Space, holds: Sequence[Hold], lineage: Lineage) -> str | None:
+        return holding(holds, self._target(space, lineage))
+
+    def _sessions_of(self, erasure: Erasure, space: Space, holds: Sequence[Hold]) -> tuple[tuple[str, ...], int]:
+        """The session that goes, found by its keyed hash; and 1 when a hold keeps it."""
+        if not isinstance(erasure.scope, OneSession):
+            return (), 0
+        found = [
+            session_id
+            for session_id in self._sessions.ids(space)
+            if self._named(space, session_id) == erasure.scope.session
+        ]
+        if found and holding(holds, HoldTarget(session=erasure.scope.session)) is not None:
+            return (), 1
+        return tuple(found), 0
+
+    def _named(self, space: Space, session_id: str) -> str:
+        return session_of(space.tenant, space.subject, session_id, self._master_key)

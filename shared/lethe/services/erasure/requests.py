@@ -1,0 +1,233 @@
+"""The one way in: every deletion of memories, sessions, subjects and tenants begins here, and nowhere else."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from lethe.domain import ids
+from lethe.domain.erasure import (
+    Erasure,
+    MemoriesWithin,
+    OneSession,
+    Scope,
+    TheseMemories,
+    WholeSubject,
+    WholeTenant,
+    all_steps,
+)
+from lethe.domain.head import SubjectHead, SubjectState
+from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
+from lethe.domain.immutable import immutable
+from lethe.errors import Conflict, NotFound, Throttled, Unavailable
+from lethe.ports import AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft
+from lethe.services.erasure.partial import IN_REQUEST, PartialDeletion
+from lethe.services.erasure.stretch import Counted
+from lethe.services.spaces import Spaces
+
+FIRST_EPOCH: Final = 1
+
+
+@immutable
+class NamedSession:
+    """A session by the id that its client chose, which goes no further than this module."""
+
+    session_id: str
+
+
+Wanted: TypeAlias = "WholeTenant | WholeSubject | NamedSession | TheseMemories | MemoriesWithin"
+"""What a caller asks to erase."""
+
+
+class ErasureRequests:
+    """Begins erasures, and answers what became of them."""
+
+    def __init__(
+        self,
+        spaces: Spaces,
+        heads: SubjectHeads,
+        ledger: Ledger,
+        access: AccessStore,
+        partial: PartialDeletion,
+        executions: Executions,
+        clock: Clock,
+        new_ids: Ids,
+        master_key: bytes,
+    ) -> None:
+        self._spaces = spaces
+        self._heads = heads
+        self._ledger = ledger
+        self._access = access
+        self._partial = partial
+        self._executions = executions
+        self._clock = clock
+        self._ids = new_ids
+        self._master_key = master_key
+
+    def delete(
+        self,
+        caller: Caller,
+        user_id: str | None,
+        wanted: NamedSession | TheseMemories,
+        version: int | None,
+        time_left: TimeLeft,
+    ) -> Erasure | None:
+        """Delete a memory or a session now; None when there was nothing.
+
+        With ``version`` only if the memory's newest one is that. Raises Forbidden, Erased, VersionConflict, and
+        Conflict when a hold keeps it.
+        """
+        self._spaces.for_changing(caller, user_id)
+        subject = self._spaces.subject(caller, user_id)
+        head = self._heads.read(caller.tenant, subject)
+        new = self._of_part(caller, subject, head, wanted, None)
+        counted = self._partial.count(new)
+        if counted.held:
+            raise Conflict("a legal hold keeps it")
+        if not any(found for _, found in counted.found):
+            return None
+        if version is not None:
+            self._partial.demand(new, version)
+        return self._erase_part(self._ledger.begin(new), counted, time_left)
+
+    def begin(
+        self, caller: Caller, user_id: str | None, wanted: Wanted, reason: str | None, time_left: TimeLeft
+    ) -> Erasure:
+        """Begin to erase; when this returns, what is wanted can be read no more (of a part that is too large for one
+        request: soon). The erasure that runs already, when the subject is being erased.
+
+        Raises Forbidden when the key does not cover the user, Conflict when a hold keeps everything that is wanted.
+        """
+        if isinstance(wanted, WholeTenant):
+            return self._tenant(caller, reason)
+        subject = self._spaces.subject(caller, user_id)
+        head = self._heads.read(caller.tenant, subject)
+        if head is not None and head.state is SubjectState.ERASING and head.erasure is not None:
+            running = self._ledger.read(caller.tenant, head.erasure)
+            if running is not None:
+                return running
+        if isinstance(wanted, WholeSubject):
+            return self._subject(caller, subject, head, reason)
+        return self._part(caller, subject, head, wanted, reason, time_left)
+
+    def _tenant(self, caller: Caller, reason: str | None) -> Erasure:
+        begun = self._ledger.begin(self._new(caller, None, WholeTenant(), reason))
+        standing = self._access.fence_tenant(caller.tenant, begun.id)
+        if standing != begun.id:
+            self._ledger.withdraw(begun)
+            return self.read(caller, standing)
+        return self._start(replace(begun, unreadable_since=self._clock.now()))
+
+    def _subject(self, caller: Caller, subject: str, head: SubjectHead | None, reason: str | None) -> Erasure:
+        """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
+        epoch = FIRST_EPOCH if head is None else head.epoch
+        begun = self._ledger.begin(replace(self._new(caller, subject, WholeSubject(), reason), epochs=epoch))
+        fenced = self._heads.fence(caller.tenant, subject, begun.id, epoch)
+        if fenced.erasure is not None and fenced.erasure != begun.id:
+            self._ledger.withdraw(begun)
+            return self.read(caller, fenced.erasure)
+        return self._start(replace(begun, unreadable_since=self._clock.now()))
+
+    def _part(
+        self,
+        caller: Caller,
+        subject: str,
+        head: SubjectHead | None,
+        wanted: NamedSession | TheseMemories | MemoriesWithin,
+        reason: str | None,
+        time_left: TimeLeft,
+    ) -> Erasure:
+        new = self._of_part(caller, subject, head, wanted, reason)
+        counted = self._partial.count(new)
+        return self._erase_part(self._ledger.begin(new), counted, time_left)
+
+    def _of_part(
+        self,
+        caller: Caller,
+        subject: str,
+        head: SubjectHead | None,
+        wanted: NamedSession | TheseMemories | MemoriesWithin,
+        reason: str | None,
+    ) -> Erasure:
+        epoch = FIRST_EPOCH if head is None else head.epoch
+        scope = self._hidden(caller.tenant, subject, wanted)
+        return replace(self._new(caller, subject, scope, reason), epoch=epoch)
+
+    def _erase_part(self, begun: Erasure, counted: Counted, time_left: TimeLeft) -> Erasure:
+        """The deleting steps, as far as there is time within the request, then the machine, which repeats them."""
+        for name, found in counted.found:
+            begun = begun.with_step(replace(begun.step(name), found=found))
+        done = True
+        for name in IN_REQUEST:
+            stretch = self._partial.delete(begun, name, None, time_left)
+            step = begun.step(name)
+            begun = begun.with_step(replace(step, deleted=step.deleted + stretch.deleted))
+            begun = replace(begun, holds=tuple(sorted({*begun.holds, *stretch.holds})))
+            if not stretch.done:
+                done = False
+                break
+        return self._start(replace(begun, unreadable_since=self._clock.now() if done else None))
+
+    def _new(self, caller: Caller, subject: str | None, scope: Scope, reason: str | None) -> Erasure:
+        return Erasure(
+            id=self._ids.new(ids.ERASURE),
+            tenant=caller.tenant,
+            subject=subject,
+            scope=scope,
+            requested_at=self._clock.now(),
+            actor=hidden("key", caller.tenant, caller.key_id, self._master_key),
+            reason=None if reason is None else hidden("reason", caller.tenant, reason, self._master_key),
+            steps=all_steps(),
+            touched_at=self._clock.now(),
+        )
+
+    def _hidden(self, tenant: str, subject: str, wanted: NamedSession | TheseMemories | MemoriesWithin) -> Scope:
+        if isinstance(wanted, NamedSession):
+            return OneSession(session_of(tenant, subject, wanted.session_id, self._master_key))
+        return wanted
+
+    def _start(self, erasure: Erasure) -> Erasure:
+        """Start the machine; where it cannot be reached now, the next tick starts it."""
+        saved = self._ledger.save(replace(erasure, starts=erasure.starts + 1, touched_at=self._clock.now()))
+        with suppress(Unavailable, Throttled):
+            self._executions.start(saved.tenant, saved.id, saved.starts)
+        return saved
+
+    def read(self, caller: Caller, erasure_id: str) -> Erasure:
+        """One erasure of the caller's tenant, of a user that the key covers. Raises NotFound."""
+        erasure = self._ledger.read(caller.tenant, erasure_id)
+        if erasure is None or not _covers(caller, erasure):
+            raise NotFound
+        return erasure
+
+    def list(self, caller: Caller, limit: int, start: str | None) -> Page[Erasure]:
+        """Erasures of the caller's tenant, newest first, of users that the key covers."""
+        found: list[Erasure] = []
+        while True:
+            page = self._ledger.page(caller.tenant, limit, start)
+            for erasure in page.items:
+                if _covers(caller, erasure):
+                    found.append(erasure)
+                if len(found) == limit:
+                    more = erasure is not page.items[-1] or page.next_key is not None
+                    return Page(tuple(found), erasure.id if more else None)
+            start = page.next_key
+            if start is None:
+                return Page(tuple(found), None)
+
+    def admit(self, caller: Caller, user_id: str | None) -> SubjectHead:
+        """Let an erased subject be written to again; it starts empty. Raises NotFound for one that nobody knows."""
+        subject = self._spaces.subject(caller, user_id)
+        head = self._heads.admit(caller.tenant, subject)
+        if head is None:
+            raise NotFound
+        if head.epoch > FIRST_EPOCH:
+            self._ledger.admit(caller.tenant, subject, head.epoch, self._clock.now())
+        return head
+
+
+def _covers(caller: Caller, erasure: Erasure) -> bool:
+    if erasure.subject is None:
+        return EVERY_USER in caller.subjects
+    return caller.covers(erasure.subject)

@@ -1,0 +1,219 @@
+"""The tasks of the state machine: each does its part again and again until it is done, and notes it in the ledger.
+
+A task may be repeated, run twice at once, or be cut short anywhere: the effect comes first and the note after it, and
+every effect is such that doing it again changes nothing. Nothing but the tenant's name and the erasure's id comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from lethe.domain.erasure import (
+    ABSENT_FOR,
+    Erasure,
+    ErasureState,
+    Step,
+    StepName,
+    StepState,
+    Verification,
+    WholeSubject,
+    WholeTenant,
+    balanced,
+)
+from lethe.domain.immutable import immutable
+from lethe.errors import LetheError, NotFound
+from lethe.ports import Clock, Ledger, SubjectHeads, TimeLeft
+from lethe.services.erasure.partial import PartialDeletion
+from lethe.services.erasure.receipts import ReceiptWriter
+from lethe.services.erasure.verification import Looking
+from lethe.services.erasure.whole import WholeDeletion
+
+ROUNDS: Final = 3
+"""How often the first verification may send the deleting steps round again."""
+
+
+class LeftBehind(LetheError):
+    """The verifier found what should have been gone."""
+
+    code, title = "left_behind", "Something of what was erased is still there"
+
+
+class Unknown(NotFound):
+    """There is no such erasure."""
+
+
+@immutable
+class Done:
+    """Whether a task is through, and where the machine goes next when it is not simply onwards."""
+
+    done: bool
+    again: bool = False
+    """Whether the deleting steps have to be gone through once more."""
+    state: ErasureState = ErasureState.RUNNING
+
+
+Work = Callable[[Erasure, Step, TimeLeft], "Progress"]
+
+
+@immutable
+class Progress:
+    """What a stretch of a step did."""
+
+    done: bool
+    deleted: int = 0
+    cursor: str | None = None
+    erasure: Erasure | None = None
+    """The row, where more than the step changed in it."""
+
+
+class Worker:
+    """Runs one task of one erasure."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        heads: SubjectHeads,
+        whole: WholeDeletion,
+        partial: PartialDeletion,
+        looking: Looking,
+        receipts: ReceiptWriter,
+        clock: Clock,
+    ) -> None:
+        self._ledger = ledger
+        self._heads = heads
+        self._whole = whole
+        self._partial = partial
+        self._looking = looking
+        self._receipts = receipts
+        self._clock = clock
+        self._work: Mapping[StepName, Work] = {
+            StepName.LEDGER: self._begin,
+            StepName.FENCE: self._fence,
+            StepName.INDEX: self._delete,
+            StepName.DERIVED: self._delete,
+            StepName.MEMORIES: self._delete,
+            StepName.ENTITIES: self._delete,
+            StepName.SESSIONS: self._delete,
+            StepName.ARCHIVE: self._delete,
+            StepName.PROBE: self._verify,
+            StepName.DRAIN: self._drained,
+            StepName.SWEEP: self._delete,
+            StepName.VERIFY: self._verify,
+            StepName.RECEIPT: self._sign,
+        }
+
+    def run(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
+        """A stretch of ``task``. Raises Unknown, LeftBehind, and what the ports raise."""
+        erasure = self._read(tenant, erasure_id)
+        step = erasure.step(task)
+        if step.state is StepState.DONE:
+            return Done(True, state=erasure.state)
+        begun = replace(step, state=StepState.RUNNING, attempts=step.attempts + 1)
+        progress = self._work[task](erasure.with_step(begun), begun, time_left)
+        row = progress.erasure or erasure.with_step(begun)
+        worked = row.step(task)
+        finished = replace(
+            worked,
+            state=StepState.DONE if progress.done else StepState.RUNNING,
+            deleted=worked.deleted + progress.deleted,
+            cursor=None if progress.done else progress.cursor,
+        )
+        saved = self._save(row.with_step(finished))
+        return Done(progress.done, self._goes_round(saved, task), saved.state)
+
+    def fail(self, tenant: str, erasure_id: str, why: str) -> None:
+        """Write the honest end of a machine that gave up. ``why`` is the name of an error."""
+        erasure = self._read(tenant, erasure_id)
+        if not erasure.state.is_end:  # an execution of an earlier run may come late
+            now = self._clock.now()
+            self._save(replace(erasure, state=ErasureState.FAILED, failure=why[:64], ended_at=now))
+
+    def _read(self, tenant: str, erasure_id: str) -> Erasure:
+        erasure = self._ledger.read(tenant, erasure_id)
+        if erasure is None:
+            raise Unknown
+        return erasure
+
+    def _save(self, erasure: Erasure) -> Erasure:
+        return self._ledger.save(replace(erasure, touched_at=self._clock.now()))
+
+    def _begin(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        state = erasure.state if erasure.state.is_end else ErasureState.RUNNING
+        return Progress(True, erasure=replace(erasure, state=state))
+
+    def _fence(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        """The fence, if the request did not come to it, and what there is to delete then."""
+        if isinstance(erasure.scope, WholeSubject | WholeTenant):
+            stretch = self._whole.fence(erasure, step.cursor, time_left)
+        else:
+            stretch = self._partial.count(erasure)
+        counted = erasure
+        for name, found in stretch.found:
+            known = counted.step(name)
+            counted = counted.with_step(replace(known, found=known.found + found))
+        if stretch.done and counted.unreadable_since is None and stretch.unreadable:
+            counted = replace(counted, unreadable_since=self._clock.now())
+        return Progress(stretch.done, cursor=stretch.cursor, erasure=counted)
+
+    def _delete(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        deletion = self._whole if isinstance(erasure.scope, WholeSubject | WholeTenant) else self._partial
+        stretch = deletion.delete(erasure, step.name, step.cursor, time_left)
+        row = replace(erasure, holds=tuple(sorted({*erasure.holds, *stretch.holds})))
+        if step.name is StepName.ARCHIVE and stretch.done and row.unreadable_since is None:
+            row = replace(row, unreadable_since=self._clock.now())
+        return Progress(stretch.done, stretch.deleted, stretch.cursor, row)
+
+    def _drained(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        """The machine has waited: from here on no writer lives that saw the old head."""
+        return Progress(True)
+
+    def _verify(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        """A look over all stores, in stretches; the row keeps what was counted so far."""
+        seen = self._looking.stretch(erasure, step, time_left)
+        if not seen.done:
+            return Progress(False, cursor=seen.cursor, erasure=erasure)
+        verdict = Verification(self._clock.now(), seen.remaining, seen.held)
+        row = replace(erasure, verified=(*erasure.verified, verdict), held=sum(count for _, count in seen.held))
+        if verdict.is_clean:
+            return Progress(True, erasure=row)
+        return self._again(row, step)
+
+    def _again(self, erasure: Erasure, step: Step) -> Progress:
+        """What the first verification finds is deleted in another round; what the second finds ends the erasure."""
+        if step.name is StepName.VERIFY or step.attempts >= ROUNDS:
+            self._save(erasure)
+            raise LeftBehind
+        pending = tuple(
+            replace(each, state=StepState.PENDING, cursor=None) if each.name in _DELETING else each
+            for each in erasure.steps
+        )
+        return Progress(False, erasure=replace(erasure, steps=pending))
+
+    def _goes_round(self, erasure: Erasure, task: StepName) -> bool:
+        return task is StepName.PROBE and erasure.step(StepName.INDEX).state is StepState.PENDING
+
+    def _sign(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        """The receipt, then the head, then the end in the ledger: each is the same when it is done again."""
+        now = self._clock.now()
+        state = ErasureState.COMPLETED_WITH_HOLDS if erasure.held else ErasureState.COMPLETED
+        holds = erasure.holds if erasure.held else ()
+        ended = replace(balanced(erasure), state=state, holds=holds, ended_at=now)
+        receipt_id = self._receipts.write(ended)
+        if isinstance(erasure.scope, WholeSubject | WholeTenant):
+            self._whole.end(erasure, now + ABSENT_FOR)
+        receipts = erasure.receipts if receipt_id in erasure.receipts else (*erasure.receipts, receipt_id)
+        return Progress(True, erasure=replace(ended, receipts=receipts))
+
+
+_DELETING: Final = frozenset(
+    (
+        StepName.INDEX,
+        StepName.DERIVED,
+        StepName.MEMORIES,
+        StepName.ENTITIES,
+        StepName.SESSIONS,
+        StepName.ARCHIVE,
+    )
+)
