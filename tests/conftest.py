@@ -12,6 +12,7 @@ import pytest
 
 from lethe.adapters.dynamodb import Database, TableNames, build_models, make_client
 from lethe.adapters.opensearch.flavours import Flavour
+from lethe.adapters.opensearch.known import KnownSubjects
 from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
 from lethe_local.moto_tables import MotoTables
 from lethe_local.opensearch_node import OpenSearchNode
@@ -144,6 +145,8 @@ def make_world(request: pytest.FixtureRequest, search_threads: Executor) -> Iter
     def make(name: str) -> World:
         if name == "scan":
             return scan_world()
+        if name == "known":
+            return fake_world(Flavour.MANAGED, search_threads, known=KnownSubjects)
         if name != "node":
             return fake_world(Flavour(name), search_threads)
         made.append(node_world(request.getfixturevalue("opensearch"), RecordingConnection, search_threads))
@@ -158,9 +161,11 @@ _FLAVOURS = [flavour.value for flavour in Flavour]
 _NODE = pytest.param("node", marks=pytest.mark.opensearch)
 
 
-@pytest.fixture(params=["scan", *_FLAVOURS, _NODE])
+@pytest.fixture(params=["scan", *_FLAVOURS, "known", _NODE])
 def world(request: pytest.FixtureRequest, make_world: Callable[[str], World]) -> World:
-    """Memory with each search engine over it: the scan, OpenSearch in memory as each flavour, a real node."""
+    """Memory with each search engine over it: the scan, OpenSearch in memory as each flavour, the same with views of
+    known subjects, a real node.
+    """
     return make_world(request.param)
 
 

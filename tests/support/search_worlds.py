@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,6 +16,7 @@ from lethe.adapters.opensearch.administration import IndexAdministration
 from lethe.adapters.opensearch.connection import Cluster, make_client
 from lethe.adapters.opensearch.engine import OpenSearchIndex
 from lethe.adapters.opensearch.flavours import Flavour
+from lethe.adapters.opensearch.known import KnownSubjects
 from lethe.adapters.opensearch.mapping import IndexShape
 from lethe.adapters.opensearch.writer import OpenSearchWriter
 from lethe.adapters.scan_index import ScanIndex
@@ -37,6 +38,8 @@ from tests.support.makers import memory
 DIMENSIONS = 64
 EMBEDDER = FakeEmbedder(DIMENSIONS)
 LABEL = EMBEDDER.model.label
+KnownSubjectsOver = Callable[[ScanIndex], KnownSubjects]
+
 MANY = 200
 """Candidates asked for where all memories of a test are to be ranked."""
 
@@ -61,6 +64,7 @@ class OnCluster:
 
     cluster: Cluster
     alias: str
+    searched: str
     index: str
     writer: OpenSearchWriter
     fake: FakeOpenSearch | None
@@ -203,15 +207,31 @@ def scan_world() -> World:
     return World("scan", clock, heads, memories, scan, scan, None)
 
 
-def fake_world(flavour: Flavour, threads: Executor, shape: IndexShape | None = None) -> World:
-    """OpenSearch in memory."""
+def fake_world(
+    flavour: Flavour, threads: Executor, shape: IndexShape | None = None, known: KnownSubjectsOver | None = None
+) -> World:
+    """OpenSearch in memory; with ``known`` its engine answers known subjects from views."""
     clock, heads, memories, scan = _stores()
     fake = FakeOpenSearch(flavour, clock)
     client = make_client("https://search.test", flavour, "eu-central-1", connected_to(fake))
     cluster = Cluster(client, flavour)
     on = _made_index(cluster, fake, clock, shape or IndexShape())
-    index = OpenSearchIndex(memories, cluster, on.alias, scan, threads, PATIENT_SECONDS)
-    return World(flavour.value, clock, heads, memories, index, scan, on)
+    index = OpenSearchIndex(memories, cluster, on.searched, scan, threads, PATIENT_SECONDS)
+    world = World(flavour.value, clock, heads, memories, index, scan, on)
+    if known is not None:
+        world.index = container(world, threads, known)
+    return world
+
+
+def container(
+    world: World, threads: Executor, known: KnownSubjectsOver = KnownSubjects, cache_bytes: int = 100_000_000
+) -> OpenSearchIndex:
+    """The engine of one more container over the same stores and the same index, which keeps views."""
+    assert world.on is not None, "the scan has no index"
+    views = ScanIndex(world.memories, cache_bytes, cache_seconds=1e9)
+    return OpenSearchIndex(
+        world.memories, world.on.cluster, world.on.searched, views, threads, PATIENT_SECONDS, known=known(views)
+    )
 
 
 def node_world(endpoint: str, connection: type[Connection], threads: Executor) -> World:
@@ -219,7 +239,7 @@ def node_world(endpoint: str, connection: type[Connection], threads: Executor) -
     clock, heads, memories, scan = _stores()
     cluster = Cluster(make_client(endpoint, Flavour.LOCAL, "eu-central-1", connection), Flavour.LOCAL)
     on = _made_index(cluster, None, clock, IndexShape())
-    index = OpenSearchIndex(memories, cluster, on.alias, scan, threads, PATIENT_SECONDS)
+    index = OpenSearchIndex(memories, cluster, on.searched, scan, threads, PATIENT_SECONDS)
     return World("node", clock, heads, memories, index, scan, on)
 
 
@@ -242,4 +262,4 @@ def _made_index(cluster: Cluster, fake: FakeOpenSearch | None, clock: FixedClock
     indexes.show()
     name = indexes.name
     writer = OpenSearchWriter(cluster, name, LABEL, clock, sleep=lambda seconds: clock.pass_by(seconds))
-    return OnCluster(cluster, alias, name, writer, fake)
+    return OnCluster(cluster, alias, indexes.searched, name, writer, fake)

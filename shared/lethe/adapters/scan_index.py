@@ -87,6 +87,14 @@ class ScanIndex:
         best = [view.memories[row] for row in selection.rows[places].tolist()]
         return SearchResult(ranked_candidates(best, places, ranking), len(candidates), len(view.memories))
 
+    def holds(self, space: Space, label: str | None) -> bool:
+        """Whether a search of ``space`` would be answered without reading it whole: from its view, or with what was
+        added since. ``label`` as in a search.
+        """
+        with self._lock:
+            view = self._usable(space, label)
+            return view is not None and space.rewritten <= view.revision
+
     def _view(self, space: Space, label: str | None, now: datetime) -> View:
         with self._lock:
             view = self._usable(space, label)

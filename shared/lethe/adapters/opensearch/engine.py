@@ -10,7 +10,8 @@ whatever the index does not show yet. So
 - what was changed or deleted is answered as it is now, or not at all;
 - an entry of another space, should one ever come, is not answered and not even read.
 
-Whenever the index gives no whole answer the scan engine does, and the result says ``degraded``.
+A subject that this container has in view is answered from there, as the scan would (``known``). Whenever the index
+gives no whole answer the scan engine does too, and the result says ``degraded``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Final, Literal
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
 from lethe.adapters.opensearch.connection import Cluster, Json
+from lethe.adapters.opensearch.known import SEARCH_READS, KnownSubjects
 from lethe.adapters.ranked import ranked_candidates, vector_rows
 from lethe.domain import ids
 from lethe.domain.identity import Space
@@ -43,7 +45,7 @@ from lethe.ports import Memories, SearchIndex, SearchResult
 
 _log = logging.getLogger(__name__)
 
-_LEAST_PROPOSED: Final = 100
+_LEAST_PROPOSED: Final = SEARCH_READS
 """How many memories are ranked at least, which one BatchGetItem reads. Of the ten that a scan ranks best, 20, 40, 60,
 100 and 200 proposals hold 72, 87, 93, 97 and 99 % on LoCoMo (76, 93, 98, 100 and 100 on BEAM), and R@10 there is 78.2,
 79.7, 79.9, 80.5 and 80.7 against the scan's 81.0 (every third question).
@@ -53,7 +55,8 @@ _LEAST_PROPOSED: Final = 100
 class OpenSearchIndex:
     """``SearchIndex`` for millions of memories; ``scan`` answers what the index cannot.
 
-    ``alias`` is what searches are sent to; ``within`` the seconds that a search waits for the index.
+    ``alias`` is what searches are sent to; ``within`` the seconds that a search waits for the index. With ``known``,
+    made over the same scan, that scan also answers where it costs no more; without it the index is always asked.
     """
 
     engine: Literal["scan", "opensearch"] = "opensearch"
@@ -67,6 +70,7 @@ class OpenSearchIndex:
         threads: Executor,
         within: float,
         breaker: Breaker | None = None,
+        known: KnownSubjects | None = None,
     ) -> None:
         self._memories = memories
         self._cluster = cluster
@@ -75,6 +79,7 @@ class OpenSearchIndex:
         self._threads = threads
         self._within = within
         self._breaker = breaker or Breaker()
+        self._known = known
 
     def search(
         self,
@@ -93,9 +98,22 @@ class OpenSearchIndex:
             return SearchResult((), 0, 0)
         if as_of is not None:
             return self._scan.search(space, query, filters, now, limit, as_of)
+        label = query.embedding.model if query.embedding is not None else None
+        if self._known is not None and self._known.whole(space, label):
+            return self._by_scan(space, query, filters, now, limit)
         found = self._by_index(space, query, filters, now, limit)
         if found is None:
-            return replace(self._scan.search(space, query, filters, now, limit), degraded=True)
+            return replace(self._by_scan(space, query, filters, now, limit), degraded=True)
+        if self._known is not None:
+            self._known.asked_index(space, found.stored)
+        return found
+
+    def _by_scan(
+        self, space: Space, query: SearchQuery, filters: MemoryFilter, now: datetime, limit: int
+    ) -> SearchResult:
+        found = self._scan.search(space, query, filters, now, limit)
+        if self._known is not None:
+            self._known.read_whole(space, found.stored)
         return found
 
     def _by_index(

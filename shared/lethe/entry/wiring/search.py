@@ -35,9 +35,11 @@ def search_index(settings: RecallSettings, memories: Memories, threads: Executor
     if settings.opensearch_url is None:
         raise ValueError("set LETHE_OPENSEARCH_URL, or LETHE_SEARCH_ENGINE to scan")
     from lethe.adapters.opensearch.engine import OpenSearchIndex
+    from lethe.adapters.opensearch.known import KnownSubjects
 
     cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
-    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _READ_SECONDS)
+    known = KnownSubjects(scan)
+    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _READ_SECONDS, known=known)
 
 
 def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> StreamApplication:
