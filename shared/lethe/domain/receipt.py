@@ -28,7 +28,7 @@ from lethe.domain.holds import Hold
 from lethe.domain.ids import RECEIPT, ulid
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject, canonical
-from lethe.domain.residuals import OUTSIDE, Residual, gone_by
+from lethe.domain.residuals import OUTSIDE, Carries, Residual, gone_by
 from lethe.domain.times import to_rfc3339
 
 KIND: Final = "lethe.erasure-receipt"
@@ -207,17 +207,22 @@ def _residual(residual: Residual) -> JsonObject:
     return {
         "surface": residual.surface,
         "carries": residual.carries.value,
-        "until": None if residual.until is None else to_rfc3339(residual.until),
+        "until": _date(residual.until),
         "basis": residual.basis.value,
         "what": residual.what,
     }
 
 
+def _date(moment: datetime | None) -> str | None:
+    return None if moment is None else to_rfc3339(moment)
+
+
 def _promises(unreadable_since: datetime, remains: Sequence[Residual]) -> JsonObject:
-    gone = gone_by(remains)
+    content = [residual for residual in remains if residual.carries is Carries.CONTENT]
     return {
         "not_retrievable_since": to_rfc3339(unreadable_since),
-        "physically_gone_by": None if gone is None else to_rfc3339(gone),
+        "content_gone_by": _date(gone_by(content)),
+        "physically_gone_by": _date(gone_by(remains)),
         "without_date": [residual.surface for residual in remains if residual.until is None],
         "outside": list(OUTSIDE),
     }

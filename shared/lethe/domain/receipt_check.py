@@ -140,14 +140,21 @@ def _broken_promises(receipt: JsonObject) -> Iterator[str]:
     surfaces = cast("Sequence[Mapping[str, str | None]]", receipt["residuals"])
     if promises["not_retrievable_since"] != receipt["unreadable_since"]:
         yield "promises.not_retrievable_since"
-    without = [str(each["surface"]) for each in surfaces if each["until"] is None]
-    dates = [each["until"] for each in surfaces if each["until"] is not None]
-    if promises["without_date"] != without:
+    if promises["without_date"] != [each["surface"] for each in surfaces if each["until"] is None]:
         yield "promises.without_date"
-    if promises["physically_gone_by"] != (max(dates) if dates and not without else None):
+    content = [each["until"] for each in surfaces if each["carries"] == "content"]
+    if promises["content_gone_by"] != _latest(content):
+        yield "promises.content_gone_by"
+    if promises["physically_gone_by"] != _latest([each["until"] for each in surfaces]):
         yield "promises.physically_gone_by"
     if any((each["until"] is None) != (each["basis"] == "none") for each in surfaces):
         yield "residuals"
+
+
+def _latest(dates: Sequence[str | None]) -> str | None:
+    """The latest date; None when one is missing. As texts they sort as times do."""
+    known = [date for date in dates if date is not None]
+    return max(known) if known and len(known) == len(dates) else None
 
 
 def _misplaced(receipt: JsonObject) -> Iterator[str]:

@@ -207,7 +207,7 @@ RECEIPT: Final = members(
         "swept": members(_COUNTED),
         "verifications": each(members({"at": time, "remaining": whole(), "held": whole()}), 2, 2),
         "verifier": members({"method": _NAME, "version": text(r"[0-9A-Za-z.+-]{1,64}")}),
-        "holds": each(members({"name": _LINE, "scope": _scope, "placed_at": time})),
+        "holds": each(members({"name": _LINE, "scope": optional(_scope), "placed_at": optional(time)})),
         "residuals": each(
             members(
                 {
@@ -222,6 +222,7 @@ RECEIPT: Final = members(
         "promises": members(
             {
                 "not_retrievable_since": time,
+                "content_gone_by": optional(time),
                 "physically_gone_by": optional(time),
                 "without_date": each(_NAME),
                 "outside": each(_NAME),

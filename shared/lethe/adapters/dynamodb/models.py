@@ -232,6 +232,18 @@ class AuditPointerRow(Row):
     """The pointer from a subject to an entry about it; its keys say all."""
 
 
+class ReceiptRow(Row):
+    """A signed receipt, whole; it never expires."""
+
+    document = JsonAttribute()
+
+
+class ReceiptPointerRow(Row):
+    """The pointer from a receipt's id to its place in the chain."""
+
+    n = IntAttribute()
+
+
 class ChainRow(Row):
     """The end of a chain: how many links it has, and the hash of the last."""
 
@@ -274,6 +286,8 @@ class Models:
     admission: type[AdmissionRow]
     audit: type[AuditRow]
     audit_pointer: type[AuditPointerRow]
+    receipt: type[ReceiptRow]
+    receipt_pointer: type[ReceiptPointerRow]
     chain: type[ChainRow]
 
 
@@ -307,6 +321,8 @@ def build_models(tables: TableNames, region: str) -> Models:
         admission=bound(AdmissionRow, tables.ledger),
         audit=bound(AuditRow, tables.ledger),
         audit_pointer=bound(AuditPointerRow, tables.ledger),
+        receipt=bound(ReceiptRow, tables.ledger),
+        receipt_pointer=bound(ReceiptPointerRow, tables.ledger),
         chain=bound(ChainRow, tables.ledger),
     )
 
