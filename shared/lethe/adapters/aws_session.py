@@ -19,10 +19,10 @@ from botocore.handlers import BUILTIN_HANDLERS, REGISTER_FIRST, REGISTER_LAST
 from botocore.hooks import HierarchicalEmitter
 from botocore.loaders import JSONFileLoader, Loader
 
-SERVICES: Final = ("bedrock-runtime", "dynamodb", "secretsmanager")
+SERVICES: Final = ("bedrock-runtime", "dynamodb", "kms", "secretsmanager", "stepfunctions")
 """What Lethe calls; the layer ships the data of these and of no other service."""
 
-_HEARD_OF: Final = ("", "*", "bedrock-runtime", "dynamodb", "secrets-manager")
+_HEARD_OF: Final = ("", "*", "bedrock-runtime", "dynamodb", "kms", "secrets-manager", "sfn")
 """The same in the names of botocore's events; an event without one is every service's."""
 
 Data: TypeAlias = "dict[str, object]"
