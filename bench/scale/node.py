@@ -1,7 +1,7 @@
 """The index under measurement: made, filled and asked through the product's own adapter."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,10 +17,13 @@ from lethe.adapters.opensearch.administration import IndexAdministration
 from lethe.adapters.opensearch.connection import Cluster, Json, make_client
 from lethe.adapters.opensearch.engine import OpenSearchIndex
 from lethe.adapters.opensearch.flavours import Flavour
+from lethe.adapters.opensearch.known import KnownSubjects
 from lethe.adapters.opensearch.mapping import IndexShape
 from lethe.adapters.opensearch.writer import OpenSearchWriter
+from lethe.adapters.scan_index import ScanIndex
 from lethe.adapters.system import SystemClock
 from lethe.domain.indexing import Change, Mark, Outcome, Put
+from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Embedding, Memory, MemoryFilter
 from lethe.domain.search import SearchQuery
 from lethe.ports import Memories, SearchIndex
@@ -30,8 +33,24 @@ CANDIDATES: Final = 40
 _BATCH: Final = 500
 _WRITERS: Final = 2
 _PATIENCE: Final = 60.0
+_CACHE_BYTES: Final = 128 * 1024 * 1024
+_CACHE_SECONDS: Final = 300.0
+"""As the template gives them to the function ``recall``."""
 _NOW: Final = datetime.now(UTC) + timedelta(minutes=10)
 """Later than every mark that a run notes: what was filled is settled."""
+
+
+class _Counting(Cluster):
+    """Counts the questions that it is asked."""
+
+    asked = 0
+
+    def multi_search(
+        self, index: str, searches: Sequence[Mapping[str, JsonValue]], within: float, routing: str
+    ) -> list[Json]:
+        """As the base."""
+        self.asked += 1
+        return super().multi_search(index, searches, within, routing)
 
 
 @dataclass(frozen=True)
@@ -48,9 +67,8 @@ class Index:
     """One index on one node."""
 
     def __init__(self, url: str, alias: str, shape: IndexShape) -> None:
-        self._cluster = Cluster(make_client(url, Flavour.LOCAL, "us-east-1"), Flavour.LOCAL)
+        self._cluster = _Counting(make_client(url, Flavour.LOCAL, "us-east-1"), Flavour.LOCAL)
         self._administration = IndexAdministration(self._cluster, alias, MODEL, shape)
-        self._alias = alias
         self.name = self._administration.name
         self._writer = OpenSearchWriter(self._cluster, self.name, MODEL.label, SystemClock())
         self._threads = ThreadPoolExecutor(32)
@@ -84,15 +102,29 @@ class Index:
             raise RuntimeError("the index did not take everything")
 
     def engine(self, table: Table) -> SearchIndex:
-        """The product's engine over it; the scan is never reached, which a degraded answer would tell."""
+        """The product's engine over it, which always asks the index; ``container`` is the one that keeps views."""
         scan = cast(SearchIndex, None)
         memories = cast(Memories, table)
-        return OpenSearchIndex(memories, self._cluster, self._alias, scan, self._threads, _PATIENCE)
+        return OpenSearchIndex(memories, self._cluster, self._administration.searched, scan, self._threads, _PATIENCE)
+
+    def container(self, table: Table) -> SearchIndex:
+        """The product's engine as a new container has it: it knows no subject yet."""
+        memories = cast(Memories, table)
+        views = ScanIndex(memories, _CACHE_BYTES, _CACHE_SECONDS)
+        cluster, name = self._cluster, self._administration.searched
+        return OpenSearchIndex(memories, cluster, name, views, self._threads, _PATIENCE, known=KnownSubjects(views))
+
+    @property
+    def asked(self) -> int:
+        """How many questions the index was asked."""
+        return self._cluster.asked
 
     def nearest(self, subject: Subject, vector: NDArray[np.float32], k: int) -> list[str]:
         """The k-NN leg alone: ids, nearest first."""
         search = questions.vector_search(subject.space, MemoryFilter(), _NOW, vector, k)
-        (answer,) = self._cluster.multi_search(self._alias, [search], _PATIENCE, subject.space.subject)
+        (answer,) = self._cluster.multi_search(
+            self._administration.searched, [search], _PATIENCE, subject.space.subject
+        )
         return questions.hits(answer, subject.space)
 
     def size(self) -> Size:

@@ -73,12 +73,12 @@ def open_search(
 def prepare_index(url: str, model: EmbeddingModel) -> bool:
     """Make the index for vectors of ``model`` unless it is there.
 
-    Whether it holds all: a new one does not, nor one that was left behind when searches went to another model's.
+    Whether it was ever whole: a new one is not, nor one whose filling was cut short.
     """
     client = make_client(url, Flavour.LOCAL, REGION)
     try:
         administration = IndexAdministration(Cluster(client, Flavour.LOCAL), ALIAS, model)
-        return not administration.make() and administration.shown() == administration.name
+        return not administration.make() and administration.shown()
     finally:
         client.close()
 

@@ -11,6 +11,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from lethe.adapters.opensearch.connection import IndexMissing
 from lethe.adapters.opensearch.documents import entry_id
 from lethe.adapters.opensearch.writer import MOST_BYTES, MOST_CHANGES
 from lethe.domain.indexing import Change, Indexed, Mark, Outcome, Put, Remove
@@ -175,7 +176,8 @@ def test_a_missing_index_is_made_by_no_write(indexed: World) -> None:
     assert indexed.on is not None
     space, memory, on = indexed.subject(), indexed.memory("one"), indexed.on
     on.writer = type(on.writer)(on.cluster, on.index + "-gone", LABEL, indexed.clock)
-    assert _apply(indexed, Put(space, memory), Remove(space, memory.id, 5)) == [RETRY, RETRY]
+    with pytest.raises(IndexMissing):
+        _apply(indexed, Put(space, memory), Remove(space, memory.id, 5))
     assert not on.cluster.exists(on.index + "-gone")
 
 

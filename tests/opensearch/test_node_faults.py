@@ -43,7 +43,7 @@ class House:
         self.world.index = OpenSearchIndex(
             self.world.memories,
             self.world.on.cluster,
-            self.world.on.alias,
+            self.world.on.searched,
             self.world.scan,
             threads,
             WITHIN,

@@ -110,7 +110,7 @@ def test_the_indexer_may_do_exactly_this(mode: str) -> None:
 def test_recall_may_search_and_nothing_else() -> None:
     before = rights(stack(), "RecallFunction")
     managed = rights(stack(SearchEngine="managed"), "RecallFunction") - before
-    assert managed == {("es:ESHttpPost", f"{DOMAIN}/lethe-memories/_msearch")}
+    assert managed == {("es:ESHttpPost", f"{DOMAIN}/lethe-memories-*/_msearch")}
     serverless = rights(stack(SearchEngine="serverless"), "RecallFunction") - before
     assert serverless == {("aoss:APIAccessAll", "SearchCollection.Arn")}
     assert rights(stack(SearchEngine="managed"), "WriteFunction") == rights(stack(), "WriteFunction")

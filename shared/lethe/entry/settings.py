@@ -145,7 +145,7 @@ class IndexSettings(Settings):
     nothing is embedded.
     """
 
-    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {"opensearch_shards"}
+    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {"opensearch_shards", "opensearch_graphs"}
 
     subjects_table: str
     memories_table: str
@@ -159,8 +159,46 @@ class IndexSettings(Settings):
     opensearch_alias: str = _ALIAS
     opensearch_shards: int = _whole(1, 1, 1024)
     """Of an index that `lethe index rebuild` makes; the function makes none."""
+    opensearch_graphs: int = _whole(0, 0, 100_000_000)
+    """Of such an index: from how many vectors in a segment an HNSW graph is built; 0 builds none."""
     dead_letters_url: str | None = None
     """The queue for what the index never takes; without one it is only counted."""
+
+
+@immutable(kw_only=True)
+class ErasingSettings(WriteSettings):
+    """What deleting needs: everything that holds a subject's data, and the machine that erases."""
+
+    LOCAL_ONLY: ClassVar[frozenset[str]] = WriteSettings.LOCAL_ONLY | {"step_functions_endpoint"}
+
+    ledger_table: str
+    access_table: str
+    opensearch_url: str | None = None
+    """The cluster's address with scheme; None where no index is kept."""
+    opensearch_flavour: Flavour = _flavour()
+    opensearch_alias: str = _ALIAS
+    state_machine_arn: str
+    step_functions_endpoint: str | None = None
+    """Another Step Functions than the region's own: the laptop's."""
+
+
+@immutable(kw_only=True)
+class GovernSettings(ErasingSettings):
+    """Of the function ``govern``: erasures are asked for here, and parts of a subject are deleted."""
+
+
+@immutable(kw_only=True)
+class EraseSettings(ErasingSettings):
+    """Of the function ``erase``: the tasks of the state machine."""
+
+    LOCAL_ONLY: ClassVar[frozenset[str]] = ErasingSettings.LOCAL_ONLY | {"receipt_key_file"}
+
+    verify: Literal["tables", "partitions"] = field(default="tables", metadata={"choices": ("tables", "partitions")})
+    """How the verifier looks for what is left of a whole subject: through the tables, or through its partitions."""
+    receipt_key_arn: str | None = None
+    """The KMS key that signs receipts."""
+    receipt_key_file: str | None = None
+    """A file with the key that signs them, instead of ``receipt_key_arn``."""
 
 
 @immutable(kw_only=True)

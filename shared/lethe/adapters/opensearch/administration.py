@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import cast
 
-from lethe.adapters.opensearch.connection import Cluster, IndexMissing, Json, Refused
+from lethe.adapters.opensearch.connection import Cluster, IndexMissing, Refused
 from lethe.adapters.opensearch.flavours import Flavour
-from lethe.adapters.opensearch.mapping import IndexShape, index_body, index_name
+from lethe.adapters.opensearch.mapping import SHOWN, IndexShape, index_body, index_name, searched_name
 from lethe.domain.embedding import EmbeddingModel
+from lethe.domain.json_values import JsonValue
 from lethe.errors import InvalidInput, Unavailable
 
 _CONCRETE = "-index"
@@ -23,7 +24,12 @@ _CLASSIC = (
 
 
 class IndexAdministration:
-    """The indexes behind one alias. Searches ask the alias; each model and schema has an index of its own."""
+    """The index of one model and schema, of those that are called after ``alias``, which stands for all that are shown.
+
+    Searches ask an index by a name of its own that it has only when it is whole; so a function of each model finds the
+    right one, or none. An index that nobody keeps in step any more is hidden when another is shown: all but that of the
+    model ``beside``, which is still written to.
+    """
 
     def __init__(
         self,
@@ -31,15 +37,19 @@ class IndexAdministration:
         alias: str,
         model: EmbeddingModel,
         shape: IndexShape | None = None,
+        beside: EmbeddingModel | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._sleep = sleep
         self._cluster = cluster
         self._alias = alias
         self._model = model
+        self._kept = {index_name(alias, each) + _CONCRETE for each in (model, beside) if each is not None}
         self._shape = shape or IndexShape()
         self.name = index_name(alias, model)
         """What is written to: an alias, so that a write can demand that it is there."""
+        self.searched = searched_name(alias, model)
+        """What is searched, once it is shown."""
         self._concrete = self.name + _CONCRETE
 
     def make(self) -> bool:
@@ -63,21 +73,25 @@ class IndexAdministration:
         if self._cluster.exists(self.name):
             self._cluster.call("DELETE", f"/{self._concrete}")
 
-    def shown(self) -> str | None:
-        """The index that searches see; None before the first was shown."""
-        try:
-            found = self._cluster.call("GET", f"/_alias/{self._alias}")
-        except IndexMissing:
-            return None
-        return next((name.removesuffix(_CONCRETE) for name in found), None)
+    def shown(self) -> bool:
+        """Whether searches see this index."""
+        return self._cluster.exists(self.searched)
 
     def show(self) -> None:
-        """Let searches see this index, and no other, from one moment to the next."""
-        before = self.shown()
-        actions: list[Mapping[str, Json]] = [{"add": {"index": self._concrete, "alias": self._alias}}]
-        if before is not None and before != self.name:
-            actions.insert(0, {"remove": {"index": before + _CONCRETE, "alias": self._alias}})
+        """Let searches with vectors of this model see the index, and none see one that is left behind."""
+        actions: list[JsonValue] = [
+            {"add": {"index": self._concrete, "alias": alias}} for alias in (self._alias, self.searched)
+        ]
+        for index in self._all_shown() - self._kept:
+            searched = index.removesuffix(_CONCRETE) + SHOWN
+            actions += [{"remove": {"index": index, "alias": alias}} for alias in (self._alias, searched)]
         self._cluster.call("POST", "/_aliases", {"actions": actions})
+
+    def _all_shown(self) -> set[str]:
+        try:
+            return set(self._cluster.call("GET", f"/_alias/{self._alias}"))
+        except IndexMissing:
+            return set()
 
     def _refuse_classic(self) -> None:
         """A Classic vector collection takes no id of ours: one harmless entry tells. A collection that was made a

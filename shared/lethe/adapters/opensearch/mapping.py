@@ -29,6 +29,7 @@ SCHEMA: Final = 1
 M: Final = 32
 EF_CONSTRUCTION: Final = 200
 NO_GRAPHS: Final = -1
+SHOWN: Final = "-shown"
 
 Engine = Literal["faiss", "lucene"]
 
@@ -65,6 +66,11 @@ def index_name(alias: str, model: EmbeddingModel) -> str:
     """The name of the index that holds vectors of ``model``: vectors of two models never meet in one index."""
     slug = re.sub(r"[^a-z0-9]+", "-", model.label.lower()).strip("-")
     return f"{alias}-v{SCHEMA}-{slug}-{model.dimensions}"
+
+
+def searched_name(alias: str, model: EmbeddingModel) -> str:
+    """What searches with vectors of ``model`` ask: another name of the same index, which it gets when it is whole."""
+    return index_name(alias, model) + SHOWN
 
 
 def index_body(model: EmbeddingModel, flavour: Flavour, shape: IndexShape) -> Mapping[str, JsonValue]:

@@ -1,7 +1,8 @@
 """Entries in and out of the index, in bulk, with a result for each.
 
-Where the cluster knows external versions a write carries the memory's version: an older one is refused with 409, which
-here means "superseded". A removal leaves a tombstone that refuses older versions for ``index.gc_deletes`` (60 s); an
+Where the cluster knows external versions a write carries one: twice the memory's version, and one more when it brings
+the vector, which a memory may get without a new version. An older one is refused with 409, which here means
+"superseded". A removal leaves a tombstone that refuses older versions for ``index.gc_deletes`` (60 s); an
 entry that must come back within that time is told to try again.
 """
 
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
-from lethe.adapters.opensearch.connection import Cluster, Json, ndjson
+from lethe.adapters.opensearch.connection import Cluster, IndexMissing, Json, ndjson
 from lethe.adapters.opensearch.documents import MARK, MEMORY, entry, entry_id, mark, mark_id
 from lethe.adapters.opensearch.filters import inside
 from lethe.domain import keys
@@ -42,10 +43,14 @@ class OpenSearchWriter:
         self._label = label
 
     def apply(self, changes: Sequence[Change], within: float) -> tuple[Outcome, ...]:
-        """One outcome a change, in order. Raises Unavailable or Throttled when the cluster took none of a request."""
+        """One outcome a change, in order. Raises Unavailable, as IndexMissing too, or Throttled when the cluster took
+        none of a request.
+        """
         outcomes: list[Outcome] = []
         for body in _bodies([self._lines(change) for change in changes]):
             results = self._cluster.bulk(self._name, body, within)
+            if all(map(_without_index, results)):
+                raise IndexMissing("the search index is not there")
             outcomes.extend(_outcome(result) for result in results)
         return tuple(self._settled(changes, outcomes, within))
 
@@ -138,11 +143,10 @@ class OpenSearchWriter:
                 mark(change, self._clock.now()),
             ]
         action = self._named(change.space, change.memory_id)
+        body = entry(change.space, change.memory, self._label) if isinstance(change, Put) else None
         if self._cluster.abilities.external_versions:
-            action |= {"version": _version(change), "version_type": "external"}
-        if isinstance(change, Put):
-            return [{"index": action}, entry(change.space, change.memory, self._label)]
-        return [{"delete": action}]
+            action |= {"version": _version(change, body), "version_type": "external"}
+        return [{"delete": action}] if body is None else [{"index": action}, body]
 
     def _settled(self, changes: Sequence[Change], outcomes: Sequence[Outcome], within: float) -> Iterator[Outcome]:
         """A put that was superseded although no entry stands met a tombstone: it must be tried again."""
@@ -178,10 +182,15 @@ def _bodies(changes: Sequence[list[Json]]) -> Iterator[str]:
         yield "".join(parts)
 
 
-def _version(change: Put | Remove) -> int:
+def _version(change: Put | Remove, body: Json | None) -> int:
     if isinstance(change, Put):
-        return change.memory.version
-    return change.version + 1 if change.version is not None else _REMOVED_FOR_GOOD
+        return 2 * change.memory.version + (body is not None and "embedding" in body)
+    return 2 * (change.version + 1) if change.version is not None else _REMOVED_FOR_GOOD
+
+
+def _without_index(result: Json) -> bool:
+    """Whether an item was not written because nothing of the name stands that may be written to."""
+    return cast("dict[str, object]", result.get("error") or {}).get("type") == "index_not_found_exception"
 
 
 def _outcome(result: Json) -> Outcome:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from lethe.entry.settings import IndexSettings, RecallSettings
+from lethe.entry.wiring.embedding import open_embedder
 from lethe.entry.wiring.stores import open_database
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
     from lethe.adapters.opensearch.connection import Cluster
     from lethe.adapters.opensearch.writer import OpenSearchWriter
+    from lethe.domain.embedding import EmbeddingModel
     from lethe.entry.stream import StreamApplication
-    from lethe.ports import Clock, Memories, SearchIndex
+    from lethe.ports import Clock, IndexWriter, Memories, SearchIndex
     from lethe.services.reconcile import Reconciler
 
 _THREADS = 8
@@ -36,10 +38,12 @@ def search_index(settings: RecallSettings, memories: Memories, threads: Executor
         raise ValueError("set LETHE_OPENSEARCH_URL, or LETHE_SEARCH_ENGINE to scan")
     from lethe.adapters.opensearch.engine import OpenSearchIndex
     from lethe.adapters.opensearch.known import KnownSubjects
+    from lethe.adapters.opensearch.mapping import searched_name
 
     cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    name = searched_name(settings.opensearch_alias, _model(settings))
     known = KnownSubjects(scan)
-    return OpenSearchIndex(memories, cluster, settings.opensearch_alias, scan, threads, _READ_SECONDS, known=known)
+    return OpenSearchIndex(memories, cluster, name, scan, threads, _READ_SECONDS, known=known)
 
 
 def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> StreamApplication:
@@ -63,7 +67,7 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
         memories=settings.memories_table,
     )
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
-    writer = _index_writer(settings, clock)
+    writer = index_writer(settings, clock)
     indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _WRITE_SECONDS)
     url = settings.dead_letters_url
     letters = QueueDeadLetters(settings.region, url) if url is not None else NoDeadLetters()
@@ -75,9 +79,8 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
     from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
     from lethe.adapters.dynamodb.memories import DynamoMemories
     from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
-    from lethe.adapters.embedders import make_embedder
     from lethe.adapters.opensearch.administration import IndexAdministration
-    from lethe.adapters.opensearch.mapping import IndexShape
+    from lethe.adapters.opensearch.mapping import NO_GRAPHS, IndexShape
     from lethe.adapters.system import SystemClock
     from lethe.services.reconcile import Reconciler
 
@@ -88,26 +91,43 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
         subjects=settings.subjects_table,
         memories=settings.memories_table,
     )
-    model = make_embedder(settings.embedder, region=settings.region, url=settings.embedder_url).model
+    model = _model(settings)
+    shape = IndexShape(shards=settings.opensearch_shards, graph_threshold=settings.opensearch_graphs or NO_GRAPHS)
     cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
     clock = SystemClock()
     return Reconciler(
         DynamoSubjectHeads(database),
         DynamoMemories(database),
         DynamoMemoryTable(database),
-        _index_writer(settings, clock),
-        IndexAdministration(cluster, settings.opensearch_alias, model, IndexShape(shards=settings.opensearch_shards)),
+        _writer(settings, model, clock),
+        IndexAdministration(cluster, settings.opensearch_alias, model, shape, _second_model(settings)),
         clock,
     )
 
 
-def _index_writer(settings: IndexSettings, clock: Clock) -> OpenSearchWriter:
-    """Writes to the index of the embedder's model."""
-    from lethe.adapters.embedders import make_embedder
+def index_writer(settings: IndexSettings, clock: Clock) -> IndexWriter:
+    """Writes to the index of the embedder's model, and to that of the second one's where there is one."""
+    from lethe.adapters.opensearch.two_indexes import TwoIndexes
+
+    model, second = _model(settings), _second_model(settings)
+    writer = _writer(settings, model, clock)
+    return writer if second in (None, model) else TwoIndexes(writer, _writer(settings, second, clock))
+
+
+def _model(settings: RecallSettings | IndexSettings) -> EmbeddingModel:
+    return open_embedder(settings.region, settings.embedder, settings.embedder_url).model
+
+
+def _second_model(settings: IndexSettings) -> EmbeddingModel | None:
+    if settings.second_embedder is None:
+        return None
+    return open_embedder(settings.region, settings.second_embedder, settings.second_embedder_url).model
+
+
+def _writer(settings: IndexSettings, model: EmbeddingModel, clock: Clock) -> OpenSearchWriter:
     from lethe.adapters.opensearch.mapping import index_name
     from lethe.adapters.opensearch.writer import OpenSearchWriter
 
-    model = make_embedder(settings.embedder, region=settings.region, url=settings.embedder_url).model
     cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
     return OpenSearchWriter(cluster, index_name(settings.opensearch_alias, model), model.label, clock)
 
