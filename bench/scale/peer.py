@@ -5,12 +5,16 @@ beforehand, with mem0's fields and an engine that runs here, and graphs are buil
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench.scale.node import Index, ask
 from bench.scale.world import MODEL, Subject, Table
@@ -22,23 +26,41 @@ from lethe.adapters.opensearch.mapping import IndexShape
 NAME: Final = "bench-mem0"
 EACH: Final = 50
 _FIRST: Final = 30_000_000
-_QUESTIONS: Final = 200
-_BATCH: Final = 500
+_SUBJECTS: Final = 200
+_ROUNDS: Final = 5
+_WARM_UP: Final = 3
+_WAYS: Final = ("the index", "the table, read whole", "the view")
+
+Question: TypeAlias = tuple[Subject, str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Searches:
+    """Those that ours answered in one way: how many, and the medians of our seconds and of mem0's."""
+
+    way: str
+    count: int
+    ours: float
+    theirs: float
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Medians of the seconds of a search, and memories a second."""
+    """Searches by the way in which ours were answered, and memories put a second."""
 
     memories: int
-    our_search: float
-    their_search: float
+    subjects: int
+    searches: tuple[Searches, ...]
     our_rate: float
     their_rate: float
 
 
 def compare(url: str, memories: int, say: Callable[[str], None]) -> Beside | str:
-    """Fill both with ``memories`` and ask both; or why mem0 could not take part."""
+    """Fill both with ``memories`` and ask both; or why mem0 could not take part.
+
+    Every subject is asked in each of five rounds, each time something else, of both in turn. Before, the node, mem0 and
+    our process are warmed by the first round's questions; our container is new, and knows no subject.
+    """
     failed = peer.install()
     if failed is not None:
         return failed
@@ -47,17 +69,16 @@ def compare(url: str, memories: int, say: Callable[[str], None]) -> Beside | str
     index.make()
     say(f"mem0 beside: {memories:,} memories each")
     our_seconds = index.fill(subjects)
-    asked = subjects[:: max(1, len(subjects) // _QUESTIONS)][:_QUESTIONS]
-    questions = [(subject, *subject.questions(1)[0]) for subject in asked]
+    asked = subjects[:: max(1, len(subjects) // _SUBJECTS)][:_SUBJECTS]
+    rounds = _rounds(asked)
     texts, vectors = [], []
     for subject in subjects:
         for memory in subject.memories():
             assert memory.embedding is not None
             texts.append(f"{memory.text} {memory.id}")
             vectors.append(memory.embedding.vector)
-    # A question is known to mem0 by its text, so each gets one of its own.
-    for number, (_, text, vector) in enumerate(questions):
-        texts.append(f"{text} {number}")
+    for _, text, vector in chain.from_iterable(rounds):
+        texts.append(text)
         vectors.append(vector)
     cluster = Cluster(make_client(url, Flavour.LOCAL, "us-east-1"), Flavour.LOCAL)
     _make_theirs(cluster)
@@ -69,14 +90,47 @@ def compare(url: str, memories: int, say: Callable[[str], None]) -> Beside | str
             own = texts[number * EACH : (number + 1) * EACH]
             their_seconds += mem0.add(subject.space.subject, own)
         cluster.call("POST", f"/{NAME}/_refresh")
-        engine = index.engine(Table(asked))
-        ours, theirs = [], []
-        for number, (subject, text, vector) in enumerate(questions):
-            ours.append(ask(engine, subject, text, vector))
-            theirs.append(mem0.search(subject.space.subject, f"{text} {number}"))
+        say("  both are asked")
+        searches = _searches(index, mem0, asked, rounds)
     index.drop()
     cluster.call("DELETE", f"/{NAME}")
-    return Beside(memories, median(ours), median(theirs), memories / our_seconds, memories / their_seconds)
+    return Beside(memories, len(asked), searches, memories / our_seconds, memories / their_seconds)
+
+
+def _rounds(asked: Sequence[Subject]) -> list[list[Question]]:
+    """A question to each subject, as often as there are rounds. mem0 knows a question's vector by its text, so each
+    text is made its own by a number.
+    """
+    of_each = [subject.questions(_ROUNDS) for subject in asked]
+    return [
+        [
+            (subject, f"{questions[turn][0]} {turn * len(asked) + number}", questions[turn][1])
+            for number, (subject, questions) in enumerate(zip(asked, of_each, strict=True))
+        ]
+        for turn in range(_ROUNDS)
+    ]
+
+
+def _searches(
+    index: Index, mem0: peer.Mem0, asked: Sequence[Subject], rounds: Sequence[Sequence[Question]]
+) -> tuple[Searches, ...]:
+    table = Table(asked)
+    always_index = index.engine(table)
+    for subject, text, vector in [*rounds[0]] * _WARM_UP:
+        ask(always_index, subject, text, vector)
+        mem0.search(subject.space.subject, text)
+    engine = index.container(table)
+    seconds: dict[str, list[tuple[float, float]]] = {way: [] for way in _WAYS}
+    for subject, text, vector in chain.from_iterable(rounds):
+        before = index.asked, table.read_whole
+        ours = ask(engine, subject, text, vector)
+        way = _WAYS[0] if index.asked > before[0] else _WAYS[1] if table.read_whole > before[1] else _WAYS[2]
+        seconds[way].append((ours, mem0.search(subject.space.subject, text)))
+    return tuple(
+        Searches(way, len(pairs), median(ours for ours, _ in pairs), median(theirs for _, theirs in pairs))
+        for way, pairs in seconds.items()
+        if pairs
+    )
 
 
 def _make_theirs(cluster: Cluster) -> None:

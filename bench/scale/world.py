@@ -91,11 +91,18 @@ class Table:
 
     def __init__(self, held: Sequence[Subject]) -> None:
         self._memories = {subject.space: {memory.id: memory for memory in subject.memories()} for subject in held}
+        self.read_whole = 0
+        """How many times a subject was read whole."""
 
     def get_many(self, space: Space, memory_ids: Sequence[str]) -> dict[str, Memory]:
         """As the port."""
         own = self._memories[space]
         return {memory_id: own[memory_id] for memory_id in memory_ids if memory_id in own}
+
+    def all(self, space: Space) -> tuple[Memory, ...]:
+        """As the port."""
+        self.read_whole += 1
+        return tuple(self._memories[space].values())
 
     def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
         """As the port."""
