@@ -69,7 +69,6 @@ class Index:
     def __init__(self, url: str, alias: str, shape: IndexShape) -> None:
         self._cluster = _Counting(make_client(url, Flavour.LOCAL, "us-east-1"), Flavour.LOCAL)
         self._administration = IndexAdministration(self._cluster, alias, MODEL, shape)
-        self._alias = alias
         self.name = self._administration.name
         self._writer = OpenSearchWriter(self._cluster, self.name, MODEL.label, SystemClock())
         self._threads = ThreadPoolExecutor(32)
@@ -106,13 +105,13 @@ class Index:
         """The product's engine over it, which always asks the index; ``container`` is the one that keeps views."""
         scan = cast(SearchIndex, None)
         memories = cast(Memories, table)
-        return OpenSearchIndex(memories, self._cluster, self._alias, scan, self._threads, _PATIENCE)
+        return OpenSearchIndex(memories, self._cluster, self._administration.searched, scan, self._threads, _PATIENCE)
 
     def container(self, table: Table) -> SearchIndex:
         """The product's engine as a new container has it: it knows no subject yet."""
         memories = cast(Memories, table)
         views = ScanIndex(memories, _CACHE_BYTES, _CACHE_SECONDS)
-        cluster, name = self._cluster, self._alias
+        cluster, name = self._cluster, self._administration.searched
         return OpenSearchIndex(memories, cluster, name, views, self._threads, _PATIENCE, known=KnownSubjects(views))
 
     @property
@@ -123,7 +122,9 @@ class Index:
     def nearest(self, subject: Subject, vector: NDArray[np.float32], k: int) -> list[str]:
         """The k-NN leg alone: ids, nearest first."""
         search = questions.vector_search(subject.space, MemoryFilter(), _NOW, vector, k)
-        (answer,) = self._cluster.multi_search(self._alias, [search], _PATIENCE, subject.space.subject)
+        (answer,) = self._cluster.multi_search(
+            self._administration.searched, [search], _PATIENCE, subject.space.subject
+        )
         return questions.hits(answer, subject.space)
 
     def size(self) -> Size:
