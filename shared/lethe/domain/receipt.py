@@ -74,13 +74,13 @@ class Signing:
     public_key_sha256: str
 
 
-def receipt_id(erasure: Erasure, holds: Sequence[Hold], held: int) -> str:
+def receipt_id(erasure: Erasure, holds: Sequence[Hold | str], held: int) -> str:
     """The id of the erasure's next receipt: the same for the same outcome, however often its run is repeated.
 
     A run that died after the receipt was stored and before the erasure's row names it finds it again by this id. What
     a further receipt would say otherwise is in it: how many there are, which holds kept something, and how much.
     """
-    outcome = canonical([erasure.id, len(erasure.receipts), sorted(hold.name for hold in holds), held])
+    outcome = canonical([erasure.id, len(erasure.receipts), sorted(map(_name, holds)), held])
     randomness = int.from_bytes(hashlib.sha256(outcome.encode()).digest()[:10])
     return RECEIPT + ulid(erasure.requested_at, randomness)
 
@@ -90,14 +90,15 @@ def build(
     place: Place,
     erasure: Erasure,
     verifications: Sequence[Verification],
-    holds: Sequence[Hold],
+    holds: Sequence[Hold | str],
     remains: Sequence[Residual],
     checked: Checked,
     signing: Signing,
 ) -> JsonObject:
     """The receipt of ``erasure``; of ``verifications`` the last two count, the last of which must be clean.
 
-    ``holds`` are those that kept something, ``remains`` what ``residuals`` computed for the last verification's time.
+    ``holds`` are those that kept something (a name alone: it was released since), ``remains`` what ``residuals``
+    computed for the last verification's time.
     Raises ValueError when the erasure has not been seen to be complete: a receipt says nothing that was not checked.
     """
     if len(verifications) < 2:
@@ -114,12 +115,7 @@ def build(
         "n": place.n,
         "previous": place.previous,
         "issued_at": to_rfc3339(place.issued_at),
-        "tenant": erasure.tenant,
-        "subject": erasure.subject,
-        "erasure": erasure.id,
-        "scope": scope_json(erasure.scope),
-        "epochs": {"first": 1, "last": erasure.epochs} if erasure.epochs else None,
-        "requested_at": to_rfc3339(erasure.requested_at),
+        **_request(erasure),
         "unreadable_since": to_rfc3339(erasure.unreadable_since),
         "completed_at": to_rfc3339(last.at),
         "outcome": "completed_with_holds" if holds else "completed",
@@ -127,7 +123,7 @@ def build(
         "swept": _found_and_deleted(erasure.step(StepName.SWEEP)),
         "verifications": [_looked(each) for each in (first, last)],
         "verifier": {"method": checked.method, "version": checked.version},
-        "holds": [_hold(hold) for hold in sorted(holds, key=lambda hold: hold.name)],
+        "holds": [_hold(hold) for hold in sorted(holds, key=_name)],
         "residuals": [_residual(each) for each in remains],
         "promises": _promises(erasure.unreadable_since, remains),
         "signing": {
@@ -167,6 +163,17 @@ def signed(receipt: JsonObject, signing: Signing, signature: bytes) -> JsonObjec
     }
 
 
+def _request(erasure: Erasure) -> JsonObject:
+    return {
+        "tenant": erasure.tenant,
+        "subject": erasure.subject,
+        "erasure": erasure.id,
+        "scope": scope_json(erasure.scope),
+        "epochs": {"first": 1, "last": erasure.epochs} if erasure.epochs else None,
+        "requested_at": to_rfc3339(erasure.requested_at),
+    }
+
+
 def _counts(erasure: Erasure, last: Verification) -> JsonObject:
     """By store: what the steps found and deleted, what the last verification still found and what holds kept."""
     remaining, held = dict(last.remaining), dict(last.held)
@@ -199,7 +206,13 @@ def _total(counts: Iterable[tuple[str, int]]) -> int:
     return sum(count for _, count in counts)
 
 
-def _hold(hold: Hold) -> JsonObject:
+def _name(hold: Hold | str) -> str:
+    return hold if isinstance(hold, str) else hold.name
+
+
+def _hold(hold: Hold | str) -> JsonObject:
+    if isinstance(hold, str):
+        return {"name": hold, "scope": None, "placed_at": None}
     return {"name": hold.name, "scope": scope_json(hold.scope), "placed_at": to_rfc3339(hold.created_at)}
 
 
