@@ -9,6 +9,7 @@ from datetime import datetime
 
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Indexed, write_mark
+from lethe.domain.lineage import Lineage
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Conflict, NotFound, VersionConflict
@@ -69,6 +70,33 @@ class FakeMemories:
 
     def all(self, space: Space) -> tuple[Memory, ...]:
         return tuple(versions[-1] for _, versions in sorted(self._of(space).items()))
+
+    def lineages(self, space: Space) -> tuple[Lineage, ...]:
+        return tuple(
+            Lineage(
+                memory.id,
+                memory.version,
+                memory.kind,
+                memory.created_at,
+                memory.source.session_id,
+                memory.source.message_ids,
+                memory.derived_from,
+                memory.context_from,
+            )
+            for memory in self.all(space)
+        )
+
+    def rewrite(self, space: Space, versions: Sequence[Memory]) -> None:
+        with self._heads.lock:
+            self._heads.check(space)
+            for version in sorted(versions, key=lambda each: (each.id, each.version)):
+                stored = self._of(space).get(version.id, [])
+                places = [n for n, known in enumerate(stored) if known.version == version.version]
+                if places:
+                    is_newest = places[0] == len(stored) - 1
+                    number = version.version + 1 if is_newest else version.version
+                    stored[places[0]] = replace(version, version=number)
+            self._heads.raise_revision(space, rewrites=True, written=write_mark(secrets.token_hex(8), 1))
 
     def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
         return tuple(memory for memory in self.all(space) if memory.id >= first_id)

@@ -42,6 +42,9 @@ class FakeSessions:
         stored = self._sessions.get((space, session.id))
         return stored is not None and stored.head.created_at == session.created_at
 
+    def ids(self, space: Space) -> tuple[str, ...]:
+        return tuple(session_id for of, session_id in self._sessions if of == space)
+
     def append(
         self, space: Space, session_id: str, messages: Sequence[NewMessage], now: datetime, ttl_seconds: int
     ) -> AppendResult:

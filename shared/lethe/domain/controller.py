@@ -27,13 +27,16 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 
 @immutable
 class Proposal:
-    """A statement worth keeping, taken from one message. ``context`` is what was said just before."""
+    """A statement worth keeping, taken from one message. ``context`` is what was said just before, and ``context_from``
+    the message that said it.
+    """
 
     message: Message
     text: str
     context: str | None
     confidence: float = STATED_CONFIDENCE
     reason: str = "stated_by_user"
+    context_from: str | None = None
 
 
 @immutable
@@ -73,7 +76,8 @@ def _fates(message: Message, previous: Message | None) -> list[Proposal | Droppe
         return [Dropped(message, reason)]
     context = previous.content[-CONTEXT_CHARACTERS:] if previous is not None else None
     pieces = _pieces(statements)
-    proposals = [Proposal(message, text, context) for text in pieces[:PIECES]]
+    said_by = previous.id if previous is not None else None
+    proposals = [Proposal(message, text, context, context_from=said_by) for text in pieces[:PIECES]]
     return [*proposals, Dropped(message, "too_long")] if len(pieces) > PIECES else [*proposals]
 
 

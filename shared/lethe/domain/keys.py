@@ -15,8 +15,9 @@ Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads 
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
                                       CHANGED#<microseconds>#id (for a week: what an index may not show yet)
 Ledger     LEDGER#tenant              ERASURE#id · HOLD#name · HELD#subject#name · ADMITTED#subject
-                                      RECEIPT#n · RECEIPTID#id · CHAIN#RECEIPT · AUDIT#n · CHAIN#AUDIT
-                                      AUDITOF#subject#<microseconds>#n (entries by subject, newest last)
+                                      RECEIPT#n · RECEIPTID#id · CHAIN#RECEIPT
+                                      AUDIT#strand#n · CHAIN#AUDIT#strand
+                                      AUDITOF#subject#<microseconds>#strand#n (its entries, newest last)
            OPEN                       tenant#erasure id (what has not ended yet)
 Access     TENANTS                    name (for the list of tenants)
            TENANT#name                TENANT · KEY#id
@@ -48,7 +49,7 @@ HASHES = "HASH#"
 CHANGES = "CHANGED#"
 API_KEYS = "KEY#"
 ERASURES = "ERASURE#"
-AUDIT_CHAIN = "CHAIN#AUDIT"
+AUDIT_CHAINS = "CHAIN#AUDIT#"
 RECEIPT_CHAIN = "CHAIN#RECEIPT"
 HOLDS = "HOLD#"
 OPEN = "OPEN"
@@ -197,7 +198,7 @@ def entity_session(sort_key: str) -> str | None:
     return scope.removeprefix(_SESSION_SCOPE) if scope.startswith(_SESSION_SCOPE) else None
 
 
-def session_named_in(sort_key: str) -> str | None:
+def session_named_in(sort_key: str) -> str:
     """The session that an item of the table of sessions belongs to."""
     return split(sort_key)[1]
 
@@ -260,9 +261,19 @@ def receipt_pointer(receipt_id: str) -> str:
     return join("RECEIPTID", receipt_id)
 
 
-def audit_entry(n: int) -> str:
-    """The ``n``-th entry of the audit trail, counted from 1."""
-    return join("AUDIT", number(n))
+def audit_entry(strand: int, n: int) -> str:
+    """The ``n``-th entry of a strand of the audit trail, counted from 1."""
+    return join("AUDIT", f"{strand:02d}", number(n))
+
+
+def audit_chain(strand: int) -> str:
+    """The end of a strand of the audit trail."""
+    return AUDIT_CHAINS + f"{strand:02d}"
+
+
+def audit_strand(chain: str) -> int:
+    """The strand whose end is at a key."""
+    return int(split(chain)[-1])
 
 
 def audit_of(subject: str) -> str:
@@ -275,14 +286,15 @@ def audit_since(subject: str, moment: datetime) -> str:
     return audit_of(subject) + f"{microseconds(moment):017d}"
 
 
-def audit_pointer(subject: str, moment: datetime, n: int) -> str:
-    """The pointer to the ``n``-th entry, which is about ``subject``."""
-    return audit_since(subject, moment) + SEPARATOR + number(n)
+def audit_pointer(subject: str, moment: datetime, strand: int, n: int) -> str:
+    """The pointer to an entry about ``subject``."""
+    return SEPARATOR.join((audit_since(subject, moment), f"{strand:02d}", number(n)))
 
 
-def audit_number(pointer: str) -> int:
-    """The place of the entry that a pointer names."""
-    return int(split(pointer)[-1])
+def audit_place(pointer: str) -> tuple[int, int]:
+    """Strand and number of the entry that a pointer names."""
+    *_, strand, n = split(pointer)
+    return int(strand), int(n)
 
 
 def erasure(erasure_id: str) -> str:

@@ -100,6 +100,8 @@ class Memory:
     pinned: bool = False
     frozen: bool = False
     derived_from: tuple[str, ...] = ()
+    context_from: tuple[str, ...] = ()
+    """The messages whose words ``context`` repeats, where it was taken from any."""
     superseded_at: datetime | None = None
     """When a newer version took this one's place; None on the newest."""
     embedding: Embedding | None = None

@@ -134,9 +134,10 @@ def _pattern(route: Route) -> re.Pattern[str]:
 def _path_values(route: Route, event: Event) -> dict[str, str]:
     values = dict(event.get("pathParameters") or {})
     for name, value in values.items():
-        if name in ("session_id", "key") and not _CLIENT_ID.fullmatch(value):
+        if name in ("session_id", "key", "name") and not _CLIENT_ID.fullmatch(value):
             raise InvalidInput.of(name, "must be 1 to 128 of A-Z a-z 0-9 . _ : -")
-        if name == "id" and not ids.is_id(value, ids.MEMORY) and route.method != "DELETE":
+        prefix = ids.ERASURE if route.path.startswith("/v1/erasures") else ids.MEMORY
+        if name == "id" and not ids.is_id(value, prefix) and route.method != "DELETE":
             raise NotFound
     return values
 

@@ -43,6 +43,29 @@ class PowertoolsIndexObserver:
         self._metrics.flush_metrics()
 
 
+class PowertoolsEraseObserver:
+    """The same log and metrics, for the tasks of an erasure."""
+
+    def __init__(self) -> None:
+        self._logger = Logger(service="lethe-erase")
+        self._metrics = EphemeralMetrics(namespace="Lethe", service="lethe-erase")
+
+    def worked(self, task: str, done: bool, seconds: float) -> None:
+        """A stretch of a task ended."""
+        milliseconds = round(seconds * 1000, 2)
+        self._logger.info("worked", task=task, done=done, milliseconds=milliseconds)
+        self._metrics.add_dimension("task", task)
+        self._metrics.add_metric("EraseLatency", MetricUnit.Milliseconds, milliseconds)
+        self._metrics.flush_metrics()
+
+    def failed(self, task: str, error: BaseException) -> None:
+        """It raised: the kind alone, since a text could hold content."""
+        self._logger.error("failed", task=task, error=type(error).__name__)
+        self._metrics.add_dimension("task", task)
+        self._metrics.add_metric("EraseErrors", MetricUnit.Count, 1)
+        self._metrics.flush_metrics()
+
+
 class IndexObserver(Protocol):
     """Told of every batch of the index's stream."""
 

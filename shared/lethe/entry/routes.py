@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from lethe.domain.identity import Permission
 from lethe.domain.immutable import immutable
-from lethe.entry.api import entities, memories, recall, sessions
+from lethe.entry.api import entities, erasures, memories, recall, sessions
 from lethe.entry.api.types import Body, Out, Query
 
 MAXIMUM_BODY_BYTES: Final = 5 * 1024 * 1024
@@ -23,7 +23,7 @@ class Route:
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
-    function: Literal["write", "recall"]
+    function: Literal["write", "recall", "govern"]
     operation: str
     summary: str
     permissions: tuple[Permission, ...]
@@ -44,6 +44,9 @@ class Route:
 _READ = (Permission.READ,)
 _WRITE = (Permission.WRITE,)
 _DELETE = (Permission.WRITE, Permission.ERASE)
+_ERASE = (Permission.ERASE,)
+_SEE_ERASURES = (Permission.ERASE, Permission.GOVERN)
+_GOVERN = (Permission.GOVERN,)
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -100,7 +103,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "DELETE",
         "/v1/sessions/{session_id}",
-        "write",
+        "govern",
         "delete_session",
         "Delete a session with the memories that were taken from it",
         _DELETE,
@@ -183,7 +186,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "DELETE",
         "/v1/memories/{id}",
-        "write",
+        "govern",
         "delete_memory",
         "Delete a memory with its history",
         _DELETE,
@@ -263,6 +266,95 @@ ROUTES: tuple[Route, ...] = (
         "Where a user's data stands, in numbers",
         _READ,
         {200: recall.SubjectOut},
+    ),
+    Route(
+        "DELETE",
+        "/v1/subjects/{user_id}",
+        "govern",
+        "erase_subject",
+        "Erase everything about a user, with proof",
+        _ERASE,
+        {202: erasures.ErasureBegunOut},
+    ),
+    Route(
+        "POST",
+        "/v1/subjects/{user_id}/admit",
+        "govern",
+        "admit_subject",
+        "Let an erased user be written to again, empty",
+        _SEE_ERASURES,
+        {200: erasures.AdmittedOut},
+        most_bytes=_SMALL,
+    ),
+    Route(
+        "POST",
+        "/v1/erasures",
+        "govern",
+        "begin_erasure",
+        "Erase a user, a session, memories, kinds and times, or a tenant, with proof",
+        _ERASE,
+        {202: erasures.ErasureBegunOut},
+        body=erasures.AskErasure,
+        most_bytes=_MIDDLE,
+    ),
+    Route(
+        "GET",
+        "/v1/erasures",
+        "govern",
+        "list_erasures",
+        "Erasures, newest first",
+        _SEE_ERASURES,
+        {200: erasures.ErasuresOut},
+        query=erasures.ListErasures,
+    ),
+    Route(
+        "GET",
+        "/v1/erasures/{id}",
+        "govern",
+        "get_erasure",
+        "How far an erasure has come",
+        _SEE_ERASURES,
+        {200: erasures.ErasureOut},
+    ),
+    Route(
+        "GET",
+        "/v1/erasures/{id}/receipt",
+        "govern",
+        "get_receipt",
+        "The signed proof of an erasure",
+        _SEE_ERASURES,
+        {200: None},
+    ),
+    Route(
+        "PUT",
+        "/v1/holds/{name}",
+        "govern",
+        "place_hold",
+        "Keep records from being erased",
+        _GOVERN,
+        {201: erasures.HoldOut, 200: erasures.HoldOut},
+        body=erasures.PlaceHold,
+        most_bytes=_MIDDLE,
+    ),
+    Route(
+        "GET",
+        "/v1/holds",
+        "govern",
+        "list_holds",
+        "Legal holds, by name",
+        _GOVERN,
+        {200: erasures.HoldsOut},
+        query=erasures.ListHolds,
+    ),
+    Route("GET", "/v1/holds/{name}", "govern", "get_hold", "One legal hold", _GOVERN, {200: erasures.HoldOut}),
+    Route(
+        "DELETE",
+        "/v1/holds/{name}",
+        "govern",
+        "release_hold",
+        "Let go what a hold kept",
+        _GOVERN,
+        {204: None},
     ),
     Route("GET", "/v1/health", "recall", "health", "Whether the service answers", (), {200: recall.HealthOut}),
     Route("GET", "/v1/openapi.json", "recall", "openapi", "This description", (), {200: None}),

@@ -191,7 +191,7 @@ class GovernSettings(ErasingSettings):
 class EraseSettings(ErasingSettings):
     """Of the function ``erase``: the tasks of the state machine."""
 
-    LOCAL_ONLY: ClassVar[frozenset[str]] = ErasingSettings.LOCAL_ONLY | {"receipt_key_file"}
+    LOCAL_ONLY: ClassVar[frozenset[str]] = ErasingSettings.LOCAL_ONLY | {"receipt_key_file", "tables"}
 
     verify: Literal["tables", "partitions"] = field(default="tables", metadata={"choices": ("tables", "partitions")})
     """How the verifier looks for what is left of a whole subject: through the tables, or through its partitions."""
@@ -199,6 +199,14 @@ class EraseSettings(ErasingSettings):
     """The KMS key that signs receipts."""
     receipt_key_file: str | None = None
     """A file with the key that signs them, instead of ``receipt_key_arn``."""
+    tables: Literal["dynamodb", "dynoxide", "moto"] = field(
+        default="dynamodb", metadata={"choices": ("dynamodb", "dynoxide", "moto")}
+    )
+    """What the tables are: receipts say how long copies live in them."""
+    point_in_time_recovery_days: int = _whole(0, 0, 35)
+    log_retention_days: int = _whole(0, 0, 3653)
+    cache_seconds: int = _whole(300, 0, 3600)
+    """Of the function ``recall``."""
 
 
 @immutable(kw_only=True)

@@ -10,6 +10,7 @@ from lethe.domain.entity import Entity
 from lethe.domain.head import SubjectHead
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
+from lethe.domain.lineage import Lineage
 from lethe.domain.memory import Memory
 from lethe.domain.session import Message, Session, SessionSummary
 from lethe.ports.common import Page
@@ -111,6 +112,10 @@ class Sessions(Protocol):
 
     def summary(self, space: Space, session_id: str, now: datetime) -> SessionSummary | None:
         """The newest summary, or None."""
+        ...
+
+    def ids(self, space: Space) -> tuple[str, ...]:
+        """The ids of all sessions that have left anything, expired or half deleted ones too."""
         ...
 
     def end(self, space: Space, session_id: str, now: datetime) -> Session:
@@ -247,6 +252,18 @@ class Memories(Protocol):
 
     def count(self, space: Space) -> int:
         """How many memories (newest versions) there are."""
+        ...
+
+    def lineages(self, space: Space) -> tuple[Lineage, ...]:
+        """Where every memory comes from, in id order; consistent."""
+        ...
+
+    def rewrite(self, space: Space, versions: Sequence[Memory]) -> None:
+        """Put versions of memories in the place of those of the same number, as if they had always been so; the newest
+        of a memory gets the next number, so that every copy of it is seen to be stale. Raises the head's revision.
+
+        What changed or went since it was read is left alone: whoever reads again will find it. Raises Erased.
+        """
         ...
 
 

@@ -37,6 +37,7 @@ class Statement:
     speaker: str | None = None
     occurred_at: datetime | None = None
     context: str | None = None
+    context_from: tuple[str, ...] = ()
     metadata: JsonObject = field(default_factory=dict)
     valid_from: datetime | None = None
     valid_until: datetime | None = None
@@ -185,6 +186,7 @@ class Remember:
             content_hash=statement.content_hash,
             speaker=statement.speaker,
             context=statement.context,
+            context_from=statement.context_from,
             metadata=statement.metadata,
         )
 
@@ -201,6 +203,7 @@ def _statement(fate: Proposal, session_id: str | None, defaults: StatementDefaul
         speaker=message.name or defaults.speaker or message.role.value,
         occurred_at=message.created_at,
         context=fate.context or defaults.context,
+        context_from=(fate.context_from,) if fate.context and fate.context_from else (),
         metadata=defaults.metadata,
         valid_from=defaults.valid_from,
         valid_until=defaults.valid_until,

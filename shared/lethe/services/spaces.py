@@ -10,6 +10,8 @@ from lethe.errors import Erased, Forbidden, InvalidInput, NotFound
 from lethe.ports import Clock, SubjectHeads
 
 _FIRST_EPOCH = 1
+_GOVERNANCE = "@governance"
+"""No subject has this name: they are hexadecimal."""
 
 
 class Spaces:
@@ -67,6 +69,14 @@ class Spaces:
         if head is None:
             return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
         return _space(head) if head.is_free(self._clock.now()) else _writable(head)
+
+    def beside(self, caller: Caller, user_id: str | None) -> Space:
+        """Where answers of governance are kept: they speak about subjects and hold none of their content, so they
+        outlast them. Raises Forbidden when the key does not cover the user, if one is named.
+        """
+        if user_id is not None:
+            self.subject(caller, user_id)
+        return Space(caller.tenant, _GOVERNANCE, _FIRST_EPOCH)
 
     def head(self, caller: Caller, user_id: str | None) -> SubjectHead | None:
         """The subject's head, or None when it was never written to. Raises Forbidden."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 
 from lethe.adapters.dynamodb.bulk import add_all, known_holders
@@ -17,10 +17,12 @@ from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.deletion import delete_memories
 from lethe.adapters.dynamodb.failures import ConditionFailed, WriteConflict, with_retries
 from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, new_mark, raise_within
+from lethe.adapters.dynamodb.lineages import NOTED_FOR, read_lineages, rewrite
 from lethe.adapters.dynamodb.memory_items import WITHOUT_VECTOR, memory_item, memory_of
 from lethe.adapters.dynamodb.scanning import read_all
 from lethe.domain import keys
 from lethe.domain.identity import Space
+from lethe.domain.lineage import Lineage
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.domain.times import epoch_seconds
@@ -28,8 +30,6 @@ from lethe.errors import Conflict, Erased, LetheError, NotFound, VersionConflict
 from lethe.ports import Page, Stored
 
 _MOST = 1_000
-_NOTED_FOR = timedelta(days=7)
-"""Longer than an index is ever late: by then it has been repaired from the table."""
 
 
 class DynamoMemories:
@@ -140,7 +140,7 @@ class DynamoMemories:
         transaction.put_item(row, memory_item(space, newest, written=written), row.version == seen.version)
         transaction.put_item(row, memory_item(space, old, keys.memory_version(seen.id, seen.version)))
         noted = keys.change(newest.updated_at, newest.id)
-        expires = epoch_seconds(newest.updated_at + _NOTED_FOR)
+        expires = epoch_seconds(newest.updated_at + NOTED_FOR)
         transaction.put(self._note(partition, noted, memory_id=newest.id, ttl=expires))
         if newest.content_hash != seen.content_hash:
             added = pointer(partition, keys.content(newest.content_hash), memory_id=newest.id)
@@ -156,6 +156,14 @@ class DynamoMemories:
     def delete(self, space: Space, memory_ids: Sequence[str], expected_version: int | None = None) -> int:
         """A read of what there is, then transactions of whole memories; with the head where one is enough."""
         return delete_memories(self._database, space, memory_ids, expected_version)
+
+    def lineages(self, space: Space) -> tuple[Lineage, ...]:
+        """See ``lineages``."""
+        return read_lineages(self._database, space)
+
+    def rewrite(self, space: Space, versions: Sequence[Memory]) -> None:
+        """See ``lineages``."""
+        rewrite(self._database, space, versions, datetime.now(UTC))
 
     def count(self, space: Space) -> int:
         """Counts the small ``HASH`` items, of which each memory has one."""

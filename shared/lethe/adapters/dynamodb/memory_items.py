@@ -66,6 +66,7 @@ def memory_item(space: Space, memory: Memory, sort_key: str | None = None, writt
         "metadata": canonical(memory.metadata) if memory.metadata else None,
         "heat": float_text(memory.heat),
         "derived_from": canonical(memory.derived_from) if memory.derived_from else None,
+        "context_from": canonical(memory.context_from) if memory.context_from else None,
         "written": written,
     }
     item: Item = {name: {"S": value} for name, value in texts.items() if value is not None}
@@ -153,6 +154,7 @@ def memory_of(item: Item) -> Memory:
         pinned="pinned" in item,
         frozen="frozen" in item,
         derived_from=texts("derived_from"),
+        context_from=texts("context_from"),
         superseded_at=time("superseded_at"),
         embedding=_embedding(item, "model", "vector"),
         second_embedding=_embedding(item, "second_model", "second_vector"),

@@ -155,6 +155,7 @@ class MemoryRow(Row):
     pinned = BooleanAttribute(null=True)
     frozen = BooleanAttribute(null=True)
     derived_from = TextsAttribute(null=True)
+    context_from = TextsAttribute(null=True)
     written = UnicodeAttribute(null=True)
     """The mark of the write that this version came with; the stream carries it to the index."""
     model = UnicodeAttribute(null=True)

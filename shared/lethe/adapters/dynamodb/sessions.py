@@ -105,6 +105,12 @@ class DynamoSessions:
         )
         return next((summary_of(row) for row in rows if not expired(row.ttl, now)), None)
 
+    def ids(self, space: Space) -> tuple[str, ...]:
+        """One query over the names of all items."""
+        partition = keys.space_partition(space)
+        items = self._database.query(self._models.session, partition, keys.everything(), attributes=("sk",))
+        return tuple(dict.fromkeys(keys.session_named_in(str(item["sk"]["S"])) for item in items))
+
     def end(self, space: Space, session_id: str, now: datetime) -> Session:
         """One conditional update that keeps the first end."""
         row = self._models.session

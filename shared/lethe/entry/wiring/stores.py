@@ -31,13 +31,15 @@ def open_database(
     entities: str = "",
     memories: str = "",
     access: str = "",
+    ledger: str = "",
 ) -> Database:
     """The tables that a function was told of; the others have no name and are never touched."""
     from lethe.adapters.dynamodb.database import Database
     from lethe.adapters.dynamodb.models import TableNames, build_models
 
     return Database(
-        _client(region, endpoint), build_models(TableNames(subjects, sessions, entities, memories, access), region)
+        _client(region, endpoint),
+        build_models(TableNames(subjects, sessions, entities, memories, access, ledger), region),
     )
 
 

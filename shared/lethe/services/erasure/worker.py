@@ -46,11 +46,10 @@ class Unknown(NotFound):
 
 @immutable
 class Done:
-    """Whether a task is through, and where the machine goes next when it is not simply onwards."""
+    """Whether a task is through, and which one comes next when that is not the same or the one after it."""
 
     done: bool
-    again: bool = False
-    """Whether the deleting steps have to be gone through once more."""
+    following: StepName | None = None
     state: ErasureState = ErasureState.RUNNING
 
 
@@ -98,8 +97,7 @@ class Worker:
             StepName.SESSIONS: self._delete,
             StepName.ARCHIVE: self._delete,
             StepName.PROBE: self._verify,
-            StepName.DRAIN: self._drained,
-            StepName.SWEEP: self._delete,
+            StepName.SWEEP: self._sweep,
             StepName.VERIFY: self._verify,
             StepName.RECEIPT: self._sign,
         }
@@ -121,7 +119,7 @@ class Worker:
             cursor=None if progress.done else progress.cursor,
         )
         saved = self._save(row.with_step(finished))
-        return Done(progress.done, self._goes_round(saved, task), saved.state)
+        return Done(progress.done, _following(saved, task), saved.state)
 
     def fail(self, tenant: str, erasure_id: str, why: str) -> None:
         """Write the honest end of a machine that gave up. ``why`` is the name of an error."""
@@ -165,9 +163,10 @@ class Worker:
             row = replace(row, unreadable_since=self._clock.now())
         return Progress(stretch.done, stretch.deleted, stretch.cursor, row)
 
-    def _drained(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
-        """The machine has waited: from here on no writer lives that saw the old head."""
-        return Progress(True)
+    def _sweep(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+        """The machine has waited: no writer lives any more that saw the old head, and what such a one wrote goes."""
+        drained = replace(erasure.step(StepName.DRAIN), state=StepState.DONE)
+        return self._delete(erasure.with_step(drained), step, time_left)
 
     def _verify(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
         """A look over all stores, in stretches; the row keeps what was counted so far."""
@@ -177,7 +176,7 @@ class Worker:
         verdict = Verification(self._clock.now(), seen.remaining, seen.held)
         row = replace(erasure, verified=(*erasure.verified, verdict), held=sum(count for _, count in seen.held))
         if verdict.is_clean:
-            return Progress(True, erasure=row)
+            return Progress(True, erasure=_draining(row) if step.name is StepName.PROBE else row)
         return self._again(row, step)
 
     def _again(self, erasure: Erasure, step: Step) -> Progress:
@@ -191,9 +190,6 @@ class Worker:
         )
         return Progress(False, erasure=replace(erasure, steps=pending))
 
-    def _goes_round(self, erasure: Erasure, task: StepName) -> bool:
-        return task is StepName.PROBE and erasure.step(StepName.INDEX).state is StepState.PENDING
-
     def _sign(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
         """The receipt, then the head, then the end in the ledger: each is the same when it is done again."""
         now = self._clock.now()
@@ -205,6 +201,18 @@ class Worker:
             self._whole.end(erasure, now + ABSENT_FOR)
         receipts = erasure.receipts if receipt_id in erasure.receipts else (*erasure.receipts, receipt_id)
         return Progress(True, erasure=replace(ended, receipts=receipts))
+
+
+def _draining(erasure: Erasure) -> Erasure:
+    """The wait has no task of its own: it is noted where it begins and where it has ended."""
+    step = erasure.step(StepName.DRAIN)
+    return erasure.with_step(replace(step, state=StepState.RUNNING, attempts=step.attempts + 1))
+
+
+def _following(erasure: Erasure, task: StepName) -> StepName | None:
+    """The first deleting step, when the first verification has sent them round."""
+    goes_round = task is StepName.PROBE and erasure.step(StepName.INDEX).state is StepState.PENDING
+    return StepName.INDEX if goes_round else None
 
 
 _DELETING: Final = frozenset(

@@ -1,0 +1,161 @@
+"""Erasures and holds: bodies, queries and answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from lethe.domain.erasure import MemoriesWithin, TheseMemories, WholeSubject, WholeTenant
+from lethe.domain.memory import MemoryKind
+from lethe.entry.api.types import Body, ClientId, Cursor, Limit, OneOrMore, Out, Query, Time, TimeOut, UserId, refused
+from lethe.services.erasure.requests import NamedSession, Wanted
+
+MOST_MEMORIES = 1_000
+
+MemoryId = Annotated[str, Field(pattern=r"^mem_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+Reason = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class ScopeIn(Body):
+    """What is meant: everything of the user, one session, single memories, or memories of kinds and times."""
+
+    subject: Literal[True] | None = None
+    session_id: ClientId | None = None
+    memory_ids: list[MemoryId] | None = Field(default=None, min_length=1, max_length=MOST_MEMORIES)
+    kind: OneOrMore[MemoryKind] | None = None
+    created_after: Time | None = None
+    created_before: Time | None = None
+
+    @model_validator(mode="after")
+    def _names_one_thing(self) -> Self:
+        ranged = {"kind", "created_after", "created_before"} & self.model_fields_set
+        named = [name for name in ("tenant", "subject", "session_id", "memory_ids") if getattr(self, name, None)]
+        if len(named) + bool(ranged) != 1:
+            raise refused("name one thing: subject, session_id, memory_ids, or a kind and times")
+        return self
+
+    def wanted(self) -> Wanted:
+        """What the request asks for."""
+        if self.session_id is not None:
+            return NamedSession(self.session_id)
+        if self.memory_ids is not None:
+            return TheseMemories(tuple(dict.fromkeys(self.memory_ids)))
+        if self.subject:
+            return WholeSubject()
+        kinds = self.kind if isinstance(self.kind, list) else [] if self.kind is None else [self.kind]
+        return MemoriesWithin(tuple(dict.fromkeys(kinds)), self.created_after, self.created_before)
+
+
+class ErasureScopeIn(ScopeIn):
+    """As of a hold, or a whole tenant."""
+
+    tenant: Literal[True] | None = None
+
+    def wanted(self) -> Wanted:
+        """What the request asks for."""
+        return WholeTenant() if self.tenant else super().wanted()
+
+
+class AskErasure(Body):
+    """What shall be erased. Why is kept as a keyed hash alone."""
+
+    user_id: UserId | None = None
+    scope: ErasureScopeIn
+    reason: Reason | None = None
+
+
+class ListErasures(Query):
+    """Which erasures to list."""
+
+    limit: Limit = 50
+    cursor: Cursor | None = None
+
+
+class StepOut(Out):
+    """One step: how many items it found and deleted, and how often it was begun."""
+
+    name: str
+    state: Literal["pending", "running", "done"]
+    found: int
+    deleted: int
+    attempts: int
+
+
+class VerificationOut(Out):
+    """A look of the verifier: what it still found, and what a hold keeps, by store."""
+
+    at: TimeOut
+    remaining: dict[str, int]
+    held: dict[str, int]
+
+
+class ErasureOut(Out):
+    """How far an erasure has come. ``scope`` names a session by its keyed hash."""
+
+    id: str
+    state: Literal["accepted", "running", "completed", "completed_with_holds", "failed"]
+    scope: dict[str, JsonValue]
+    requested_at: TimeOut
+    unreadable_since: TimeOut | None
+    ended_at: TimeOut | None
+    steps: list[StepOut]
+    verified: list[VerificationOut]
+    held: int
+    holds: list[str]
+    failure: str | None
+    receipt_id: str | None
+    receipts: list[str]
+
+
+class ErasureBegunOut(Out):
+    """The erasure that was begun, or that runs already; where to look is in ``Location``."""
+
+    id: str
+    erasure: ErasureOut
+
+
+class ErasuresOut(Out):
+    """A page of erasures, newest first."""
+
+    erasures: list[ErasureOut]
+    next_cursor: str | None
+
+
+class AdmittedOut(Out):
+    """A subject that may be written to again."""
+
+    user_id: str | None
+    state: Literal["active"]
+
+
+class PlaceHold(Body):
+    """Whose records a hold keeps, and which."""
+
+    user_id: UserId | None = None
+    scope: ScopeIn | None = None
+    """Without one: everything of the user."""
+    reason: Reason | None = None
+
+
+class HoldOut(Out):
+    """A legal hold. The user is named by the keyed hash, a session too."""
+
+    name: str
+    subject: str
+    scope: dict[str, JsonValue]
+    created_at: TimeOut
+
+
+class HoldsOut(Out):
+    """A page of holds, by name."""
+
+    holds: list[HoldOut]
+    next_cursor: str | None
+
+
+class ListHolds(Query):
+    """Which holds to list."""
+
+    limit: Limit = 50
+    cursor: Cursor | None = None

@@ -1,0 +1,223 @@
+"""The functions ``govern`` and ``erase``: what is asked of governance, and the tasks of the state machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lethe import __version__
+from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, IndexSettings
+from lethe.entry.wiring.embedding import memory_embedder
+from lethe.entry.wiring.parts import Parts
+from lethe.entry.wiring.search import index_writer
+
+if TYPE_CHECKING:
+    from lethe.domain.residuals import Retention
+    from lethe.entry.application import Application
+    from lethe.entry.erasing import EraseApplication
+    from lethe.ports import (
+        AccessStore,
+        Clock,
+        Executions,
+        Holds,
+        IndexWriter,
+        Ledger,
+        Purge,
+        Receipts,
+        Signer,
+        Subjects,
+        Verifier,
+    )
+    from lethe.services.erasure.partial import PartialDeletion
+
+
+def build_govern(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
+    """The function ``govern``."""
+    from lethe.entry.application import Application
+    from lethe.entry.observability import PowertoolsObserver
+    from lethe.entry.operations.erasures import ErasureOperations
+    from lethe.services.erasure.requests import ErasureRequests
+    from lethe.services.holds import HoldDesk
+
+    parts = _ErasingParts(GovernSettings.from_environment(environment), clock)
+    requests = ErasureRequests(
+        parts.spaces,
+        parts.heads,
+        parts.ledger,
+        parts.access,
+        parts.partial,
+        parts.executions,
+        parts.clock,
+        parts.ids,
+        parts.master_key,
+    )
+    holds = HoldDesk(parts.spaces, parts.holds, parts.clock, parts.master_key)
+    operations = ErasureOperations(requests, parts.receipts, holds, parts.cursors).operations()
+    return Application(operations, parts.spaces.beside, parts.idempotency, PowertoolsObserver("govern"))
+
+
+def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> EraseApplication:
+    """The function ``erase``."""
+    from lethe.entry.erasing import EraseApplication
+    from lethe.entry.observability import PowertoolsEraseObserver
+    from lethe.services.erasure.receipts import ReceiptWriter
+    from lethe.services.erasure.tick import Tick
+    from lethe.services.erasure.verification import Looking
+    from lethe.services.erasure.whole import WholeDeletion
+    from lethe.services.erasure.worker import Worker
+
+    settings = EraseSettings.from_environment(environment)
+    parts = _ErasingParts(settings, clock)
+    whole = WholeDeletion(parts.heads, parts.subjects, parts.access, parts.purge, parts.writer, parts.holds)
+    verifier = _verifier(settings, parts)
+    receipts = ReceiptWriter(
+        parts.receipts, parts.holds, signer(settings), retention(settings), verifier.method, __version__, parts.clock
+    )
+    looking = Looking(verifier, parts.holds)
+    worker = Worker(parts.ledger, parts.heads, whole, parts.partial, looking, receipts, parts.clock)
+    tick = Tick(parts.ledger, parts.holds, parts.executions, parts.clock)
+    return EraseApplication(worker, tick.run, PowertoolsEraseObserver(), time.perf_counter)
+
+
+def signer(settings: EraseSettings) -> Signer:
+    """What signs receipts. Raises ValueError when the settings name no key."""
+    if settings.receipt_key_file is not None:
+        from lethe.adapters.local_signer import LocalSigner
+
+        return LocalSigner(Path(settings.receipt_key_file))
+    if settings.receipt_key_arn is None:
+        raise ValueError("set LETHE_RECEIPT_KEY_ARN, or LETHE_RECEIPT_KEY_FILE on a laptop")
+    from lethe.adapters.kms import KmsSigner
+
+    return KmsSigner(settings.region, settings.receipt_key_arn)
+
+
+def retention(settings: EraseSettings) -> Retention:
+    """How long copies are kept that no eraser reaches, as the stack is set up."""
+    from lethe.domain.residuals import Retention
+
+    return Retention(
+        settings.tables,
+        "scan" if settings.opensearch_url is None else settings.opensearch_flavour,
+        settings.point_in_time_recovery_days,
+        settings.log_retention_days,
+        settings.cache_seconds,
+    )
+
+
+def _verifier(settings: EraseSettings, parts: _ErasingParts) -> Verifier:
+    from lethe.adapters.inspection import Inspector
+    from lethe.adapters.inspection.tables import Tables
+
+    names = {
+        "subjects": settings.subjects_table,
+        "sessions": settings.sessions_table,
+        "entities": settings.entities_table,
+        "memories": settings.memories_table,
+    }
+    tables = Tables(settings.region, settings.dynamodb_endpoint, names)
+    entries = None
+    if settings.opensearch_url is not None:
+        from lethe.adapters.inspection.index import Entries
+        from lethe.adapters.opensearch.connection import make_client
+        from lethe.adapters.opensearch.flavours import ABILITIES, Flavour
+
+        flavour = Flavour(settings.opensearch_flavour)
+        abilities = ABILITIES[flavour]
+        settles = None if abilities.refreshes else 2.0 * abilities.refresh_seconds
+        client = make_client(settings.opensearch_url, flavour, settings.region)
+        entries = Entries(client, f"{settings.opensearch_alias}-v", settles)
+    return Inspector(tables, entries, parts.master_key, settings.verify == "tables")
+
+
+class _ErasingParts(Parts):
+    """What deleting needs beside what every function has."""
+
+    def __init__(self, settings: ErasingSettings, clock: Clock | None) -> None:
+        super().__init__(settings, clock, access=settings.access_table, ledger=settings.ledger_table)
+        self._erasing = settings
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        from lethe.adapters.dynamodb.ledger import DynamoLedger
+
+        return DynamoLedger(self.database)
+
+    @cached_property
+    def holds(self) -> Holds:
+        from lethe.adapters.dynamodb.ledger import DynamoHolds
+
+        return DynamoHolds(self.database)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        from lethe.adapters.dynamodb.receipts import DynamoReceipts
+
+        return DynamoReceipts(self.database)
+
+    @cached_property
+    def access(self) -> AccessStore:
+        from lethe.adapters.dynamodb.access import DynamoAccessStore
+
+        return DynamoAccessStore(self.database)
+
+    @cached_property
+    def subjects(self) -> Subjects:
+        from lethe.adapters.dynamodb.heads import DynamoSubjects
+
+        return DynamoSubjects(self.database)
+
+    @cached_property
+    def purge(self) -> Purge:
+        from lethe.adapters.dynamodb.purge import DynamoPurge
+
+        return DynamoPurge(self.database, self.master_key)
+
+    @cached_property
+    def writer(self) -> IndexWriter | None:
+        settings = self._erasing
+        if settings.opensearch_url is None:
+            return None
+        return index_writer(
+            IndexSettings(
+                region=settings.region,
+                dynamodb_endpoint=settings.dynamodb_endpoint,
+                subjects_table=settings.subjects_table,
+                memories_table=settings.memories_table,
+                embedder=settings.embedder,
+                embedder_url=settings.embedder_url,
+                second_embedder=settings.second_embedder,
+                second_embedder_url=settings.second_embedder_url,
+                opensearch_url=settings.opensearch_url,
+                opensearch_flavour=settings.opensearch_flavour,
+                opensearch_alias=settings.opensearch_alias,
+            ),
+            self.clock,
+        )
+
+    @cached_property
+    def executions(self) -> Executions:
+        from lethe.adapters.step_functions import StepFunctionsExecutions
+
+        settings = self._erasing
+        return StepFunctionsExecutions(settings.region, settings.state_machine_arn, settings.step_functions_endpoint)
+
+    @cached_property
+    def partial(self) -> PartialDeletion:
+        from lethe.services.erasure.partial import PartialDeletion
+        from lethe.services.erasure.rebuilding import Rebuilding
+
+        return PartialDeletion(
+            self.heads,
+            self.memories,
+            self.sessions,
+            self.entities,
+            self.answers,
+            Rebuilding(self.memories, memory_embedder(self._erasing)),
+            self.writer,
+            self.holds,
+            self.master_key,
+        )

@@ -1,0 +1,63 @@
+"""Placing, reading and releasing legal holds."""
+
+from __future__ import annotations
+
+from lethe.domain.erasure import OneSession, Scope, WholeTenant
+from lethe.domain.holds import Hold
+from lethe.domain.identity import Caller, session_of
+from lethe.errors import InvalidInput, NotFound
+from lethe.ports import Clock, Holds, Page
+from lethe.services.erasure.requests import NamedSession, Wanted
+from lethe.services.spaces import Spaces
+
+
+class HoldDesk:
+    """What governance does with holds. What a hold kept from an erasure is erased soon after it is released."""
+
+    def __init__(self, spaces: Spaces, holds: Holds, clock: Clock, master_key: bytes) -> None:
+        self._spaces = spaces
+        self._holds = holds
+        self._clock = clock
+        self._master_key = master_key
+
+    def place(self, caller: Caller, user_id: str | None, name: str, wanted: Wanted) -> tuple[Hold, bool]:
+        """The hold, and whether it is new. Raises Forbidden, Conflict, Erased, NotFound."""
+        if isinstance(wanted, WholeTenant):
+            raise InvalidInput.of("scope", "a hold is on records of one user")
+        subject = self._spaces.subject(caller, user_id)
+        scope: Scope
+        if isinstance(wanted, NamedSession):
+            scope = OneSession(session_of(caller.tenant, subject, wanted.session_id, self._master_key))
+        else:
+            scope = wanted
+        now = self._clock.now()
+        placed = self._holds.place(caller.tenant, Hold(name, subject, scope, now))
+        return placed, placed.created_at == now
+
+    def get(self, caller: Caller, name: str) -> Hold:
+        """One hold on a user that the key covers. Raises NotFound."""
+        hold = self._holds.hold(caller.tenant, name)
+        if hold is None or not caller.covers(hold.subject):
+            raise NotFound
+        return hold
+
+    def list(self, caller: Caller, limit: int, start: str | None) -> Page[Hold]:
+        """Holds on users that the key covers, by name."""
+        found: list[Hold] = []
+        while True:
+            page = self._holds.of_tenant(caller.tenant, limit, start)
+            for hold in page.items:
+                if caller.covers(hold.subject):
+                    found.append(hold)
+                if len(found) == limit:
+                    more = hold is not page.items[-1] or page.next_key is not None
+                    return Page(tuple(found), hold.name if more else None)
+            start = page.next_key
+            if start is None:
+                return Page(tuple(found), None)
+
+    def release(self, caller: Caller, name: str) -> None:
+        """Remove it; one that is not there is no error."""
+        hold = self._holds.hold(caller.tenant, name)
+        if hold is not None and caller.covers(hold.subject):
+            self._holds.release(caller.tenant, name)
