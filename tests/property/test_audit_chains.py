@@ -9,19 +9,33 @@ from datetime import timedelta
 
 import pytest
 
-from lethe.domain.audit import EMPTY, Admission, AuditEvent, Checked, Fault, Wrong, check, document, entry_of, linked
+from lethe.domain.audit import (
+    EMPTY,
+    Admission,
+    AuditEvent,
+    Checked,
+    Fault,
+    Wrong,
+    check,
+    document,
+    ends_json,
+    ends_of,
+    entry_of,
+    linked,
+)
 from lethe.domain.chain import NOTHING, ChainEnd, hash_of
 from lethe.domain.json_values import JsonObject, JsonValue
 from tests.fakes.time_and_ids import START
 
 CHAINS = 1_000
+TENANT, STRAND = "acme", 3
 Chain = list[dict[str, JsonValue]]
 
 
 def chain_of(length: int, dice: random.Random) -> Chain:
     end, chain = EMPTY, Chain()
     for number in range(length):
-        entry = linked(event(number, dice), end)
+        entry = linked(event(number, dice), STRAND, end)
         end = entry.end
         chain.append(dict(document(entry)))
     return chain
@@ -29,7 +43,7 @@ def chain_of(length: int, dice: random.Random) -> Chain:
 
 def event(number: int, dice: random.Random) -> AuditEvent:
     return AuditEvent(
-        tenant="acme",
+        tenant=TENANT,
         at=START + timedelta(microseconds=number),
         key=f"{dice.getrandbits(128):032x}",
         action=dice.choice(("recall", "add_memories", "delete_memory", "list_audit")),
@@ -150,10 +164,10 @@ def test_every_damage_is_found(seed: int, capsys: pytest.CaptureFixture[str]) ->
     for number in range(CHAINS // 10):
         chain = chain_of(dice.randrange(2, 30), dice)
         end = end_of(chain)
-        assert check(chain, [end]) == Checked(end, None)
+        assert check(chain, TENANT, STRAND, [end]) == Checked(end, None)
         damage = DAMAGES[number % len(DAMAGES)]
         damaged, places = damage([dict(entry) for entry in chain], dice)
-        checked = check(damaged, [end])
+        checked = check(damaged, TENANT, STRAND, [end])
         assert checked.fault is not None, damage.__name__
         assert checked.fault.n in places, (damage.__name__, checked.fault)
         assert checked.end.length == checked.fault.n - 1
@@ -168,27 +182,29 @@ def test_a_whole_chain_is_sound_at_every_length() -> None:
     chain = chain_of(40, random.Random(1))
     ends = [end_of(chain[:length]) for length in range(41)]
     for length in range(41):
-        assert check(chain[:length], ends[: length + 1]) == Checked(ends[length], None)
+        assert check(chain[:length], TENANT, STRAND, ends[: length + 1]) == Checked(ends[length], None)
 
 
 def test_without_a_noted_end_a_chain_that_was_cut_off_looks_whole() -> None:
     """The limit that the documentation states."""
     chain = chain_of(10, random.Random(2))
-    assert check(chain[:6]).fault is None
-    assert check(chain[:6], [end_of(chain)]).fault == Fault(7, Wrong.TRUNCATED)
-    assert check(chain[:6], [end_of(chain[:6])]).fault is None
+    assert check(chain[:6], TENANT, STRAND).fault is None
+    assert check(chain[:6], TENANT, STRAND, [end_of(chain)]).fault == Fault(7, Wrong.TRUNCATED)
+    assert check(chain[:6], TENANT, STRAND, [end_of(chain[:6])]).fault is None
 
 
-def test_a_chain_of_another_tenant_does_not_pass_for_this_one() -> None:
+def test_a_chain_of_another_tenant_or_strand_does_not_pass_for_this_one() -> None:
     chain, other = chain_of(5, random.Random(3)), chain_of(5, random.Random(4))
-    assert check(other, [end_of(chain)]).fault == Fault(5, Wrong.REPLACED)
-    assert check(chain, [ChainEnd(0, "1" * 64)]).fault == Fault(1, Wrong.REPLACED)
+    assert check(other, TENANT, STRAND, [end_of(chain)]).fault == Fault(5, Wrong.REPLACED)
+    assert check(chain, TENANT, STRAND, [ChainEnd(0, "1" * 64)]).fault == Fault(1, Wrong.REPLACED)
+    assert check(chain, "other", STRAND, [end_of(chain)]).fault == Fault(1, Wrong.MISPLACED)
+    assert check(chain, TENANT, STRAND + 1, [end_of(chain)]).fault == Fault(1, Wrong.MISPLACED)
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:
     dice = random.Random(5)
     for number in range(50):
-        entry = linked(event(number, dice), ChainEnd(number, "a" * 64))
+        entry = linked(event(number, dice), STRAND, ChainEnd(number, "a" * 64))
         assert entry_of(document(entry)) == entry
 
 
@@ -206,3 +222,27 @@ def test_an_entry_is_read_as_it_was_written() -> None:
 def test_what_is_no_entry_is_refused(stored: JsonObject) -> None:
     with pytest.raises(ValueError, match="not an entry"):
         entry_of(stored)
+
+
+def test_ends_are_read_as_they_were_written() -> None:
+    ends = {11: ChainEnd(3, "b" * 64), 0: ChainEnd(1, "a" * 64)}
+    assert [each["strand"] for each in ends_json(ends)] == [0, 11]
+    assert ends_of(ends_json(ends)) == ends
+    assert ends_of([]) == {}
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        None,
+        {},
+        [1],
+        [{"strand": 0, "length": 1}],
+        [{"strand": True, "length": 1, "hash": "a"}],
+        [{"strand": 0, "length": -1, "hash": "a"}],
+        [{"strand": 0, "length": 1, "hash": "a"}] * 2,
+    ],
+)
+def test_what_names_no_ends_is_refused(noted: JsonValue) -> None:
+    with pytest.raises(ValueError, match="ends of an audit trail"):
+        ends_of(noted)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lethe.adapters.dynamodb import (
     Database,
     DynamoAccessStore,
+    DynamoAuditTrail,
     DynamoEntities,
     DynamoIdempotencyRecords,
     DynamoMemories,
@@ -26,10 +27,11 @@ from lethe.domain.identity import Space
 from lethe.domain.json_values import JsonObject
 from lethe.domain.session import SessionSummary
 from lethe.domain.times import epoch_seconds
-from lethe.ports import AccessStore, Entities, IdempotencyRecords, Memories, Sessions, SubjectHeads
+from lethe.ports import AccessStore, AuditTrail, Entities, IdempotencyRecords, Memories, Sessions, SubjectHeads
 from lethe_local.tables import create_tables
 from lethe_local.template import read_template
 from tests.fakes.access import FakeAccessStore
+from tests.fakes.audit import FakeAuditTrail
 from tests.fakes.entities import FakeEntities
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.idempotency import FakeIdempotencyRecords
@@ -51,6 +53,7 @@ _TABLES = {
     "entities": "EntitiesTable",
     "memories": "MemoriesTable",
     "access": "AccessTable",
+    "ledger": "LedgerTable",
 }
 
 
@@ -65,6 +68,7 @@ class Stores:
     memories: Memories
     access: AccessStore
     idempotency: IdempotencyRecords
+    audit: AuditTrail
     put_head: Callable[[SubjectHead], None]
     put_summary: Callable[[Space, SessionSummary], None]
     database: Database | None = None
@@ -105,6 +109,7 @@ def fake_stores() -> Stores:
         FakeMemories(heads, sessions),
         FakeAccessStore(),
         FakeIdempotencyRecords(),
+        FakeAuditTrail(),
         heads.put,
         sessions.put_summary,
     )
@@ -162,6 +167,7 @@ def stores_over(backend: str, database: Database) -> Stores:
         DynamoMemories(database),
         DynamoAccessStore(database),
         DynamoIdempotencyRecords(database),
+        DynamoAuditTrail(database),
         put_head,
         put_summary,
         database,

@@ -1,5 +1,8 @@
 """The audit trail: entries without content, chained by hash, so that whoever changes one breaks all that follow.
 
+A tenant's trail has up to ``STRANDS`` chains, its strands. A chain takes one writer at a time, and a tenant has many
+containers that write: each keeps to a strand as long as nobody else is there. Times order the whole, strands prove it.
+
 An entry says who (the keyed hash of an API key) did what (the operation's name) to whom (the keyed hash of a subject)
 and to which things (ids that Lethe made; sessions and entity keys as keyed hashes), when, and in which request. It is
 written beside the operation, so it tells what was begun and not how that ended.
@@ -7,15 +10,18 @@ written beside the operation, so it tells what was begun and not how that ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias, TypeGuard
 
 from lethe.domain.chain import NOTHING, ChainEnd, hash_of
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.domain.times import parse_rfc3339, to_rfc3339
+
+STRANDS: Final = 16
+"""Chains of a tenant at most. It may be raised at any time; chains that stand stay what they are."""
 
 EMPTY: Final = ChainEnd(0, NOTHING)
 """The end of a chain without entries."""
@@ -46,8 +52,9 @@ class AuditEvent:
 
 @immutable
 class AuditEntry:
-    """An event in its place: the ``n``-th of its tenant (counted from 1), after the entry with hash ``previous``."""
+    """An event in its place: the ``n``-th of a strand (counted from 1), after the entry with hash ``previous``."""
 
+    strand: int
     n: int
     event: AuditEvent
     previous: str
@@ -59,22 +66,23 @@ class AuditEntry:
         return ChainEnd(self.n, self.hash)
 
 
-def linked(event: AuditEvent, after: ChainEnd) -> AuditEntry:
-    """The entry that follows ``after``."""
+def linked(event: AuditEvent, strand: int, after: ChainEnd) -> AuditEntry:
+    """The entry that follows ``after`` in a strand."""
     n = after.length + 1
-    return AuditEntry(n, event, after.hash, hash_of(_content(n, event, after.hash)))
+    return AuditEntry(strand, n, event, after.hash, hash_of(_content(strand, n, event, after.hash)))
 
 
 def document(entry: AuditEntry) -> JsonObject:
     """The entry as JSON, its hash included: what is stored, exported and shown."""
-    return {**_content(entry.n, entry.event, entry.previous), "hash": entry.hash}
+    return {**_content(entry.strand, entry.n, entry.event, entry.previous), "hash": entry.hash}
 
 
-def _content(n: int, event: AuditEvent, previous: str) -> dict[str, JsonValue]:
+def _content(strand: int, n: int, event: AuditEvent, previous: str) -> dict[str, JsonValue]:
     """What the hash is of."""
     return {
-        "n": n,
         "tenant": event.tenant,
+        "strand": strand,
+        "n": n,
         "at": to_rfc3339(event.at),
         "key": event.key,
         "action": event.action,
@@ -89,9 +97,9 @@ def _content(n: int, event: AuditEvent, previous: str) -> dict[str, JsonValue]:
 def entry_of(stored: JsonObject) -> AuditEntry:
     """Undoes ``document``; does not look whether the hash is right. Raises ValueError on anything else."""
     try:
-        subject, targets, n = stored["subject"], stored["targets"], stored["n"]
-        if not isinstance(targets, list) or not isinstance(n, int):
-            raise ValueError("targets or number")
+        subject, targets, strand, n = stored["subject"], stored["targets"], stored["strand"], stored["n"]
+        if not isinstance(targets, list) or not isinstance(strand, int) or not isinstance(n, int):
+            raise ValueError("targets, strand or number")
         event = AuditEvent(
             tenant=_text(stored["tenant"]),
             at=parse_rfc3339(_text(stored["at"])),
@@ -102,7 +110,7 @@ def entry_of(stored: JsonObject) -> AuditEntry:
             targets=tuple(_text(target) for target in targets),
             request_id=_text(stored["request_id"]),
         )
-        return AuditEntry(n, event, _text(stored["previous"]), _text(stored["hash"]))
+        return AuditEntry(strand, n, event, _text(stored["previous"]), _text(stored["hash"]))
     except (KeyError, ValueError) as error:
         raise ValueError("not an entry of an audit trail") from error
 
@@ -130,7 +138,7 @@ class Wrong(StrEnum):
 
 @immutable
 class Fault:
-    """The first place where a chain is not what it was. ``n`` counts from 1."""
+    """The first place where a strand is not what it was. ``n`` counts from 1."""
 
     n: int
     wrong: Wrong
@@ -138,16 +146,16 @@ class Fault:
 
 @immutable
 class Checked:
-    """How far a chain is sound, and what ends it; None when all of it is."""
+    """How far a strand is sound, and what ends it; None when all of it is."""
 
     end: ChainEnd
     fault: Fault | None
 
 
-def check(documents: Iterable[JsonObject], known: Iterable[ChainEnd] = ()) -> Checked:
-    """Walk a whole chain from its first entry, in its order, and stop at the first fault.
+def check(documents: Iterable[JsonObject], tenant: str, strand: int, known: Iterable[ChainEnd] = ()) -> Checked:
+    """Walk a whole strand from its first entry, in its order, and stop at the first fault.
 
-    ``known`` are ends that were noted elsewhere, as in receipts: only they can show that the chain was cut behind its
+    ``known`` are ends that were noted elsewhere, as in receipts: only they can show that the strand was cut behind its
     last entry, or written anew from some entry on.
     """
     noted: dict[int, set[str]] = {}
@@ -157,22 +165,24 @@ def check(documents: Iterable[JsonObject], known: Iterable[ChainEnd] = ()) -> Ch
     if noted.pop(0, {NOTHING}) != {NOTHING}:
         return Checked(end, Fault(1, Wrong.REPLACED))
     for stored in documents:
-        wrong = _wrong(stored, end) or _noted_otherwise(stored, noted.pop(end.length + 1, set()))
+        place: JsonObject = {"tenant": tenant, "strand": strand, "n": end.length + 1}
+        wrong = _wrong(stored, place, end) or _noted_otherwise(stored, noted.pop(end.length + 1, set()))
         if wrong is not None:
             return Checked(end, Fault(end.length + 1, wrong))
         end = ChainEnd(end.length + 1, str(stored["hash"]))
     return Checked(end, Fault(end.length + 1, Wrong.TRUNCATED) if noted else None)
 
 
-def _wrong(stored: JsonObject, end: ChainEnd) -> Wrong | None:
+def _wrong(stored: JsonObject, place: JsonObject, end: ChainEnd) -> Wrong | None:
     content = {name: value for name, value in stored.items() if name != "hash"}
     try:
         intact = stored.get("hash") == hash_of(content)
+        in_place = hash_of(place) == hash_of({name: content.get(name) for name in place})
     except ValueError:  # such as NaN, which no document of ours holds
-        intact = False
+        return Wrong.ALTERED
     if not intact:
         return Wrong.ALTERED
-    if stored.get("n") != end.length + 1 or isinstance(stored.get("n"), bool):
+    if not in_place:
         return Wrong.MISPLACED
     return Wrong.UNLINKED if stored.get("previous") != end.hash else None
 
@@ -181,16 +191,26 @@ def _noted_otherwise(stored: JsonObject, hashes: set[str]) -> Wrong | None:
     return Wrong.REPLACED if hashes - {str(stored["hash"])} else None
 
 
-def noted_end(receipt: JsonObject) -> ChainEnd | None:
-    """The end of the audit trail that a receipt carries: ``{"audit": {"length": n, "hash": "…"}}``; None without.
+Ends: TypeAlias = "Mapping[int, ChainEnd]"
+"""Where each strand ends, by strand; those without an entry are not named."""
 
-    Raises ValueError when it is there and is no such thing.
-    """
-    noted = receipt.get("audit")
-    if noted is None:
-        return None
-    if isinstance(noted, dict):
-        length, last = noted.get("length"), noted.get("hash")
-        if isinstance(length, int) and not isinstance(length, bool) and length >= 0 and isinstance(last, str):
-            return ChainEnd(length, last)
-    raise ValueError("the end of the audit trail must be a length and a hash")
+
+def ends_json(ends: Ends) -> list[JsonObject]:
+    """The ends as JSON, for receipts and exports: ``[{"strand": 3, "length": 17, "hash": "…"}]``, by strand."""
+    return [{"strand": strand, "length": end.length, "hash": end.hash} for strand, end in sorted(ends.items())]
+
+
+def ends_of(noted: JsonValue) -> Ends:
+    """Undoes ``ends_json``. Raises ValueError on anything else."""
+    ends: dict[int, ChainEnd] = {}
+    for each in noted if isinstance(noted, list) else [None]:
+        end: JsonObject = each if isinstance(each, dict) else {}
+        strand, length, last = end.get("strand"), end.get("length"), end.get("hash")
+        if not _is_count(strand) or not _is_count(length) or not isinstance(last, str) or strand in ends:
+            raise ValueError("the ends of an audit trail must be a list of strand, length and hash")
+        ends[strand] = ChainEnd(length, last)
+    return ends
+
+
+def _is_count(value: JsonValue) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -5,29 +5,28 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from lethe.domain.audit import AuditEntry, AuditEvent
-from lethe.domain.chain import ChainEnd
+from lethe.domain.audit import AuditEntry, AuditEvent, Ends
 from lethe.domain.json_values import JsonObject
 from lethe.ports.common import Page
 
 
 class AuditTrail(Protocol):
-    """The audit trail of each tenant: one chain, to which entries are added and in which none is changed."""
+    """The audit trail of each tenant: chains to which entries are added, and in which none is changed."""
 
     def append(self, event: AuditEvent) -> AuditEntry:
-        """Add an entry behind the newest one of the event's tenant; many may do so at once, each gets its place.
+        """Add an entry to one of the strands of the event's tenant; many may do so at once, each gets its place.
 
         Raises Unavailable, also where the entry may have been written without our knowing, and Throttled.
         """
         ...
 
-    def end(self, tenant: str) -> ChainEnd:
-        """Where the chain ends now, read consistently."""
+    def ends(self, tenant: str) -> Ends:
+        """Where each strand ends now, read consistently."""
         ...
 
-    def stretch(self, tenant: str, after: int, limit: int) -> tuple[JsonObject, ...]:
-        """Up to ``limit`` entries behind the ``after``-th, in the order of their places, as they are stored and
-        without a look at what they say. Raises ValueError on one that is no JSON object.
+    def stretch(self, tenant: str, strand: int, after: int, limit: int) -> tuple[JsonObject, ...]:
+        """Up to ``limit`` entries of a strand behind the ``after``-th, in the order of their places, as they are
+        stored and without a look at what they say. Raises ValueError on one that is no JSON object.
         """
         ...
 
@@ -40,7 +39,7 @@ class AuditTrail(Protocol):
         after: datetime | None = None,
         before: datetime | None = None,
     ) -> Page[AuditEntry]:
-        """Entries about a subject, newest first, at most ``limit``; of times from ``after`` on and ahead of
-        ``before``. Reads no entries of others.
+        """Entries about a subject, newest first, at most ``limit``; of times after ``after`` and before ``before``,
+        both exclusive. Reads no entries of others.
         """
         ...

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lethe.adapters.dynamodb.access import DynamoAccessStore
+    from lethe.adapters.dynamodb.audit import DynamoAuditTrail
     from lethe.adapters.dynamodb.client import Timeouts, make_client
     from lethe.adapters.dynamodb.database import Database
     from lethe.adapters.dynamodb.entities import DynamoEntities
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Database",
     "DynamoAccessStore",
+    "DynamoAuditTrail",
     "DynamoEntities",
     "DynamoIdempotencyRecords",
     "DynamoMemories",
@@ -37,6 +39,7 @@ __all__ = [
 _MODULES = {
     "Database": "database",
     "DynamoAccessStore": "access",
+    "DynamoAuditTrail": "audit",
     "DynamoEntities": "entities",
     "DynamoIdempotencyRecords": "idempotency",
     "DynamoMemories": "memories",
