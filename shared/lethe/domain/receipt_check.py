@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
 from lethe.domain.chain import NOTHING, hash_of
-from lethe.domain.json_values import JsonObject, JsonValue, canonical
+from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.domain.receipt import statement_of
 from lethe.domain.receipt_form import DOCUMENT, Fault, FaultName
 
@@ -177,7 +177,7 @@ def _statement(text: JsonValue) -> JsonObject:
     """What a statement says; {} when it is none."""
     try:
         value = json.loads(text) if isinstance(text, str) else None
-        return value if isinstance(value, dict) and canonical(value) == text else {}
+        return value if isinstance(value, dict) else {}
     except (ValueError, RecursionError):
         return {}
 
