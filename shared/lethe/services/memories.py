@@ -1,4 +1,4 @@
-"""Reading, correcting and deleting single memories."""
+"""Reading and correcting single memories; deleting them is an erasure (``services.erasure``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lethe.domain.identity import Space
 from lethe.domain.memory import Memory, MemoryFilter, changed_hash
 from lethe.domain.text import language
 from lethe.errors import NotFound, VersionConflict
-from lethe.ports import Clock, IdempotencyRecords, Memories, Page
+from lethe.ports import Clock, Memories, Page
 from lethe.services.embedding import MemoryEmbedder
 
 _SCAN_PAGE = 200
@@ -18,9 +18,8 @@ _SCAN_PAGE = 200
 class MemoryDesk:
     """What a person or an agent does with single memories."""
 
-    def __init__(self, memories: Memories, answers: IdempotencyRecords, embedder: MemoryEmbedder, clock: Clock) -> None:
+    def __init__(self, memories: Memories, embedder: MemoryEmbedder, clock: Clock) -> None:
         self._memories = memories
-        self._answers = answers
         self._embedder = embedder
         self._clock = clock
 
@@ -67,11 +66,3 @@ class MemoryDesk:
         if not self._embedder.is_whole(changed):
             (changed,) = self._embedder.embedded([changed])
         return self._memories.update(space, seen, replace(changed, version=seen.version + 1, updated_at=now))
-
-    def delete(self, space: Space, memory_id: str, version: int | None = None) -> None:
-        """Delete the memory with its history and stored answers that show it; again is no error.
-
-        With ``version`` only if that is the newest one. Raises VersionConflict.
-        """
-        self._memories.delete(space, [memory_id], version)
-        self._answers.forget(space, {memory_id})

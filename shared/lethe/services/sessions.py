@@ -1,4 +1,4 @@
-"""Short-term memory: appending messages, reading the newest turns, ending and deleting sessions."""
+"""Short-term memory: appending messages, reading the newest turns, ending sessions; deleting one is an erasure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from datetime import datetime
 
 from lethe.domain import ids
-from lethe.domain.idempotency import about_session
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject
@@ -15,7 +14,7 @@ from lethe.domain.policy import Policy
 from lethe.domain.session import Due, Message, Role, Session, SessionSummary
 from lethe.domain.session_due import summary_due
 from lethe.errors import NotFound
-from lethe.ports import Clock, Entities, IdempotencyRecords, Ids, Memories, NewMessage, Page, Sessions
+from lethe.ports import Clock, Ids, NewMessage, Page, Sessions
 from lethe.services.remember import Remember, Remembered
 from lethe.services.storing import TimeLeft, unlimited
 
@@ -57,9 +56,6 @@ class SessionDesk:
     def __init__(
         self,
         sessions: Sessions,
-        entities: Entities,
-        memories: Memories,
-        answers: IdempotencyRecords,
         remember: Remember,
         policy: Policy,
         clock: Clock,
@@ -67,9 +63,6 @@ class SessionDesk:
         executor: Executor,
     ) -> None:
         self._sessions = sessions
-        self._entities = entities
-        self._memories = memories
-        self._answers = answers
         self._remember = remember
         self._policy = policy
         self._clock = clock
@@ -159,16 +152,3 @@ class SessionDesk:
     def end(self, space: Space, session_id: str) -> Session:
         """Mark the session as ended. Raises NotFound."""
         return self._sessions.end(space, session_id, self._clock.now())
-
-    def delete(self, space: Space, session_id: str) -> None:
-        """Delete the session, what holds only in it, the memories taken from it, and stored answers that show them.
-
-        The session goes first: from then on no append that is under way can add a memory of it (``Memories.add``), so
-        the sweep after it is complete. Again is no error, and finishes what was cut short.
-        """
-        self._sessions.delete(space, session_id)
-        taken = [memory.id for memory in self._memories.all(space) if memory.source.session_id == session_id]
-        if taken:
-            self._memories.delete(space, taken)
-        self._entities.delete_session(space, session_id)
-        self._answers.forget(space, {about_session(session_id), *taken})

@@ -50,7 +50,7 @@ class House:
         self.memories, embedder, key = stores.memories, MemoryEmbedder(FakeEmbedder()), b"k" * 32
         spaces = Spaces(stores.heads, key, clock)
         remember = Remember(stores.memories, embedder, clock, ids, threads)
-        desk = MemoryDesk(stores.memories, stores.idempotency, embedder, clock)
+        desk = MemoryDesk(stores.memories, embedder, clock)
         standing = Standing(stores.memories, stores.sessions, stores.entities, clock)
         self.application = Application(
             MemoryWrites(spaces, remember, desk, clock, ids).operations(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
@@ -23,15 +23,21 @@ _ATTRIBUTES: Final = ("pk", "sk", "memory_id", "kind", "created_at", "session_id
 _NAMES: Final = {f"#{n}": name for n, name in enumerate(_ATTRIBUTES)}
 
 
+def plain_client(region: str, endpoint: str | None) -> DynamoDBClient:
+    """A client without any of the shortcuts of the one that stores and deletes."""
+    quiet_botocore()
+    config = Config(connect_timeout=2, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 6})
+    return cast(
+        "DynamoDBClient",
+        aws_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint, config=config),
+    )
+
+
 class Tables:
     """The tables by the names of their stores."""
 
-    def __init__(self, region: str, endpoint: str | None, names: Mapping[str, str]) -> None:
-        quiet_botocore()
-        config = Config(connect_timeout=2, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 6})
-        self._client: DynamoDBClient = aws_session().create_client(
-            "dynamodb", region_name=region, endpoint_url=endpoint, config=config
-        )
+    def __init__(self, client: DynamoDBClient, names: Mapping[str, str]) -> None:
+        self._client = client
         self._names = names
 
     def segments(self, store: str) -> int:

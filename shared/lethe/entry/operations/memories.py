@@ -67,7 +67,6 @@ class MemoryWrites:
             "add_memories": self.add,
             "add_batch": self.batch,
             "change_memory": self.change,
-            "delete_memory": self.delete,
         }
 
     def add(self, call: Call) -> Answer:
@@ -161,13 +160,6 @@ class MemoryWrites:
         if call.caller.may(Permission.READ):
             return Answer(200, memory_out(memory, call.user_id, now))
         return Answer(200, known_out(memory, call.user_id, now, body.named()))
-
-    def delete(self, call: Call) -> Answer:
-        """Delete a memory; deleting what is not there is the same."""
-        space = self._spaces.for_changing(call.caller, call.user_id)
-        if ids.is_id(call.path["id"], ids.MEMORY):
-            self._desk.delete(space, call.path["id"], call.if_match)
-        return Answer(204)
 
 
 class MemoryReads:

@@ -42,7 +42,7 @@ class SessionWrites:
 
     def operations(self) -> Operations:
         """By the names that the routes use."""
-        return {"append_messages": self.append, "end_session": self.end, "delete_session": self.delete}
+        return {"append_messages": self.append, "end_session": self.end}
 
     def append(self, call: Call) -> Answer:
         """Append messages and remember what they state."""
@@ -72,11 +72,6 @@ class SessionWrites:
         space = self._spaces.for_changing(call.caller, call.user_id)
         session = self._desk.end(space, call.path["session_id"])
         return Answer(200, _session_out(self._desk, session))
-
-    def delete(self, call: Call) -> Answer:
-        """Delete a session and what was taken from it."""
-        self._desk.delete(self._spaces.for_changing(call.caller, call.user_id), call.path["session_id"])
-        return Answer(204)
 
 
 class SessionReads:

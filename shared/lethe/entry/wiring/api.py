@@ -22,13 +22,20 @@ def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> A
     from lethe.entry.operations.memories import MemoryWrites
     from lethe.entry.operations.sessions import SessionWrites
 
-    parts = Parts(WriteSettings.from_environment(environment), clock)
+    settings = WriteSettings.from_environment(environment)
+    parts = Parts(settings, clock)
     operations = {
         **SessionWrites(parts.spaces, parts.session_desk, parts.clock).operations(),
         **MemoryWrites(parts.spaces, parts.remember, parts.memory_desk, parts.clock, parts.ids).operations(),
         **EntityWrites(parts.spaces, parts.entity_desk, parts.clock).operations(),
     }
-    return Application(operations, parts.spaces.for_writing, parts.idempotency, PowertoolsObserver("write"))
+    return Application(
+        operations,
+        parts.spaces.for_writing,
+        parts.idempotency,
+        parts.auditor(settings.audit),
+        PowertoolsObserver("write"),
+    )
 
 
 def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> Application:
@@ -59,4 +66,10 @@ def build_recall(environment: Mapping[str, str], clock: Clock | None = None) -> 
         **RecallReads(recall, subjects, parts.clock).operations(),
         **ServiceReads(parts.heads, index, parts.embedder).operations(),
     }
-    return Application(operations, parts.spaces.for_reading, parts.idempotency, PowertoolsObserver("recall"))
+    return Application(
+        operations,
+        parts.spaces.for_reading,
+        parts.idempotency,
+        parts.auditor(settings.audit),
+        PowertoolsObserver("recall"),
+    )

@@ -38,11 +38,13 @@ def build_govern(environment: Mapping[str, str], clock: Clock | None = None) -> 
     """The function ``govern``."""
     from lethe.entry.application import Application
     from lethe.entry.observability import PowertoolsObserver
+    from lethe.entry.operations.audit import AuditReads
     from lethe.entry.operations.erasures import ErasureOperations
     from lethe.services.erasure.requests import ErasureRequests
     from lethe.services.holds import HoldDesk
 
-    parts = _ErasingParts(GovernSettings.from_environment(environment), clock)
+    settings = GovernSettings.from_environment(environment)
+    parts = _ErasingParts(settings, clock)
     requests = ErasureRequests(
         parts.spaces,
         parts.heads,
@@ -55,8 +57,17 @@ def build_govern(environment: Mapping[str, str], clock: Clock | None = None) -> 
         parts.master_key,
     )
     holds = HoldDesk(parts.spaces, parts.holds, parts.clock, parts.master_key)
-    operations = ErasureOperations(requests, parts.receipts, holds, parts.cursors).operations()
-    return Application(operations, parts.spaces.beside, parts.idempotency, PowertoolsObserver("govern"))
+    operations = {
+        **ErasureOperations(requests, parts.receipts, holds, parts.cursors).operations(),
+        **AuditReads(parts.spaces, parts.audit_trail, parts.cursors).operations(),
+    }
+    return Application(
+        operations,
+        parts.spaces.beside,
+        parts.idempotency,
+        parts.auditor(settings.audit),
+        PowertoolsObserver("govern"),
+    )
 
 
 def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> EraseApplication:
@@ -110,7 +121,7 @@ def retention(settings: EraseSettings) -> Retention:
 
 def _verifier(settings: EraseSettings, parts: _ErasingParts) -> Verifier:
     from lethe.adapters.inspection import Inspector
-    from lethe.adapters.inspection.tables import Tables
+    from lethe.adapters.inspection.tables import Tables, plain_client
 
     names = {
         "subjects": settings.subjects_table,
@@ -118,7 +129,7 @@ def _verifier(settings: EraseSettings, parts: _ErasingParts) -> Verifier:
         "entities": settings.entities_table,
         "memories": settings.memories_table,
     }
-    tables = Tables(settings.region, settings.dynamodb_endpoint, names)
+    tables = Tables(plain_client(settings.region, settings.dynamodb_endpoint), names)
     entries = None
     if settings.opensearch_url is not None:
         from lethe.adapters.inspection.index import Entries
@@ -137,7 +148,7 @@ class _ErasingParts(Parts):
     """What deleting needs beside what every function has."""
 
     def __init__(self, settings: ErasingSettings, clock: Clock | None) -> None:
-        super().__init__(settings, clock, access=settings.access_table, ledger=settings.ledger_table)
+        super().__init__(settings, clock, access=settings.access_table)
         self._erasing = settings
 
     @cached_property

@@ -5,14 +5,16 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lethe.entry.settings import DataSettings, WriteSettings
+from lethe.entry.settings import Audited, DataSettings, WritingSettings
 from lethe.entry.wiring.embedding import memory_embedder, open_embedder
 from lethe.entry.wiring.stores import open_database, read_master_key
 
 if TYPE_CHECKING:
+    from lethe.entry.auditing import Auditor
     from lethe.entry.cursor import Cursors
     from lethe.entry.idempotency import Idempotency
     from lethe.ports import (
+        AuditTrail,
         Clock,
         Embedder,
         Entities,
@@ -34,7 +36,7 @@ _THREADS = 8
 class Parts:
     """Adapters of one function, each built when it is first asked for."""
 
-    def __init__(self, settings: DataSettings, clock: Clock | None, *, access: str = "", ledger: str = "") -> None:
+    def __init__(self, settings: DataSettings, clock: Clock | None, *, access: str = "") -> None:
         from concurrent.futures import ThreadPoolExecutor
 
         from lethe.adapters.system import SystemClock, UlidIds
@@ -51,7 +53,7 @@ class Parts:
             entities=settings.entities_table,
             memories=settings.memories_table,
             access=access,
-            ledger=ledger,
+            ledger=settings.ledger_table,
         )
 
     @cached_property
@@ -69,6 +71,23 @@ class Parts:
         from lethe.services.spaces import Spaces
 
         return Spaces(self.heads, self.master_key, self.clock)
+
+    @cached_property
+    def audit_trail(self) -> AuditTrail:
+        from lethe.adapters.dynamodb.audit import DynamoAuditTrail
+
+        return DynamoAuditTrail(self.database)
+
+    def auditor(self, audited: Audited) -> Auditor:
+        """What records the requests of a function that answers HTTP."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        from lethe.entry.auditing import Auditor
+        from lethe.services.auditing import AuditBook
+
+        # Threads of its own: entries that wait for one another would keep those of the operations.
+        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="audit")
+        return Auditor(AuditBook(self.audit_trail, self.clock, lambda: self.master_key), threads, audited)
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -99,7 +118,7 @@ class Parts:
         from lethe.services.embedding import MemoryEmbedder
 
         settings = self._settings
-        return memory_embedder(settings) if isinstance(settings, WriteSettings) else MemoryEmbedder(self.embedder)
+        return memory_embedder(settings) if isinstance(settings, WritingSettings) else MemoryEmbedder(self.embedder)
 
     @cached_property
     def idempotency(self) -> Idempotency:
@@ -128,9 +147,6 @@ class Parts:
 
         return SessionDesk(
             self.sessions,
-            self.entities,
-            self.memories,
-            self.answers,
             self.remember,
             DEFAULT_POLICY,
             self.clock,
@@ -142,7 +158,7 @@ class Parts:
     def memory_desk(self) -> MemoryDesk:
         from lethe.services.memories import MemoryDesk
 
-        return MemoryDesk(self.memories, self.answers, self.memory_embedder, self.clock)
+        return MemoryDesk(self.memories, self.memory_embedder, self.clock)
 
     @cached_property
     def entity_desk(self) -> EntityDesk:
