@@ -42,6 +42,9 @@ _PASSED_ON = frozenset(
         "LETHE_EMBEDDER",
         "LETHE_EMBEDDER_KEY_ARN",
         "LETHE_EMBEDDER_URL",
+        "LETHE_SECOND_EMBEDDER",
+        "LETHE_SECOND_EMBEDDER_KEY_ARN",
+        "LETHE_SECOND_EMBEDDER_URL",
         "POWERTOOLS_LOG_LEVEL",
     }
 )

@@ -125,7 +125,8 @@ def test_the_command_makes_keys_that_work_and_takes_them_back(api_stack: ApiStac
     def lethe(*argv: str) -> dict[str, str]:
         real, out = real_surroundings(), io.StringIO()
         assert (
-            main(["--json", *argv], Surroundings({}, tmp_path, out, real.err, real.build_access, real.build_reconciler))
+            services = (real.build_access, real.build_reconciler, real.build_reembedder)
+            main(["--json", *argv], Surroundings({}, tmp_path, out, real.err, *services))
             == 0
         )
         answer: dict[str, str] = json.loads(out.getvalue())

@@ -1,4 +1,6 @@
-"""`lethe index rebuild | check | repair`: the search index against the table it is made from."""
+"""`lethe index rebuild | check | repair`: the search index against the table that it is made from; `lethe index
+reembed`: the vectors in that table against the models that are configured.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,16 @@ from typing import TYPE_CHECKING, TextIO
 
 from lethe_client.cli.access import stack_environment
 from lethe_client.cli.output import Output
-from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings
+from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 
 if TYPE_CHECKING:
     from lethe.services.reconcile import Findings, Reconciler
+    from lethe.services.reembedding import Reembedded
 
 URL = "LETHE_OPENSEARCH_URL"
+TABLE = "LETHE_MEMORIES_TABLE"
+EMBEDDER = ("LETHE_EMBEDDER", "LETHE_EMBEDDER_URL")
+SECOND = ("LETHE_SECOND_EMBEDDER", "LETHE_SECOND_EMBEDDER_URL")
 
 
 def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
@@ -24,7 +30,11 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
         metavar="ACTION", required=True
     )
     for name, (what, _) in _ACTIONS.items():
-        group.add_parser(name, parents=[common], help=what).set_defaults(run=_run, action=name)
+        action = group.add_parser(name, parents=[common], help=what)
+        action.add_argument("--second", action="store_true", help="the index of the second embedder's model")
+        action.set_defaults(run=_run, action=name)
+    what = "give every memory the vectors of the embedder and the second one, and no others, while all goes on"
+    group.add_parser("reembed", parents=[common], help=what).set_defaults(run=_reembed)
 
 
 class Progress:
@@ -33,10 +43,17 @@ class Progress:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream if stream.isatty() else None
 
-    def __call__(self, findings: Findings) -> None:
+    def compared(self, findings: Findings) -> None:
         """Show the counts so far."""
+        self._show(f"{findings.memories} memories, {findings.entries} entries")
+
+    def reembedded(self, done: Reembedded) -> None:
+        """Show the counts so far."""
+        self._show(f"{done.versions} versions of memories, {done.embedded} embedded")
+
+    def _show(self, line: str) -> None:
         if self._stream is not None:
-            print(f"\r{findings.memories} memories, {findings.entries} entries", end="", file=self._stream, flush=True)
+            print(f"\r{line}", end="", file=self._stream, flush=True)
 
     def end(self) -> None:
         """Leave the line as it is."""
@@ -47,12 +64,12 @@ class Progress:
 _ACTIONS: Mapping[str, tuple[str, Callable[[Reconciler, Progress], Findings]]] = {
     "check": (
         "count what is missing, stale, orphaned or fenced, and change nothing",
-        lambda reconciler, progress: reconciler.check(progress),
+        lambda reconciler, progress: reconciler.check(progress.compared),
     ),
-    "repair": ("mend what `check` finds", lambda reconciler, progress: reconciler.repair(progress)),
+    "repair": ("mend what `check` finds", lambda reconciler, progress: reconciler.repair(progress.compared)),
     "rebuild": (
         "make the index, put what it lacks, and let searches see it",
-        lambda reconciler, progress: reconciler.rebuild(progress),
+        lambda reconciler, progress: reconciler.rebuild(progress.compared),
     ),
 }
 
@@ -60,28 +77,47 @@ _ACTIONS: Mapping[str, tuple[str, Callable[[Reconciler, Progress], Findings]]] =
 def _run(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     progress = Progress(around.err)
     _, act = _ACTIONS[options.action]
-    with _reconciler(options.stack, around) as reconciler:
-        findings = act(reconciler, progress)
+    without = "no search index: the stack runs with the scan engine"
+    environment = stack_environment(options.stack, around, URL, without)
+    if options.second:
+        environment = _of_the_second(environment)
+    with _told():
+        findings = act(around.build_reconciler(environment), progress)
     progress.end()
-    _tell(findings, output)
+    _tell(asdict(findings) | {"divergences": findings.divergences}, output)
     if findings.refused or (options.action == "check" and findings.divergences):
         raise CommandError("the index is not in step with the table")
 
 
+def _reembed(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    progress = Progress(around.err)
+    environment = stack_environment(options.stack, around, TABLE, "no table of memories")
+    with _told():
+        done = around.build_reembedder(environment).run(progress.reembedded)
+    progress.end()
+    _tell(asdict(done), output)
+
+
+def _of_the_second(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The settings with the two embedders exchanged."""
+    if not environment.get(SECOND[0]):
+        raise UsageError("there is no second embedder: deploy with SecondEmbedder, or set LETHE_SECOND_EMBEDDER")
+    exchanged = zip((*EMBEDDER, *SECOND), (*SECOND, *EMBEDDER), strict=True)
+    return {**environment, **{name: environment.get(other, "") for name, other in exchanged}}
+
+
 @contextmanager
-def _reconciler(stack: str | None, around: Surroundings) -> Iterator[Reconciler]:
-    """The index's upkeep; what the service refuses becomes a CommandError with its own words."""
+def _told() -> Iterator[None]:
+    """What the service refuses becomes a CommandError with its own words."""
     from lethe.errors import LetheError
 
-    environment = stack_environment(stack, around, URL, "no search index: the stack runs with the scan engine")
     try:
-        yield around.build_reconciler(environment)
+        yield
     except LetheError as error:
         raise CommandError(str(error)) from error
 
 
-def _tell(findings: Findings, output: Output) -> None:
-    numbers = asdict(findings) | {"divergences": findings.divergences}
+def _tell(numbers: Mapping[str, int], output: Output) -> None:
     if output.as_json:
         output.json(numbers)
         return

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 if TYPE_CHECKING:
     from lethe.services.access import Access
     from lethe.services.reconcile import Reconciler
+    from lethe.services.reembedding import Reembedder
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a module adds its commands to."""
@@ -36,11 +37,13 @@ class Surroundings:
     err: TextIO
     build_access: Callable[[Mapping[str, str]], Access]
     build_reconciler: Callable[[Mapping[str, str]], Reconciler]
+    build_reembedder: Callable[[Mapping[str, str]], Reembedder]
 
 
 def real_surroundings() -> Surroundings:
     """Those of this process."""
-    return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, _build_access, _build_reconciler)
+    services = (_build_access, _build_reconciler, _build_reembedder)
+    return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, *services)
 
 
 def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:
@@ -49,6 +52,16 @@ def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:
     os.environ.update(aws_variables(environment))
     try:
         return reconciler(environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _build_reembedder(environment: Mapping[str, str]) -> Reembedder:
+    from lethe.entry.wiring.embedding import reembedder
+
+    os.environ.update(aws_variables(environment))
+    try:
+        return reembedder(environment)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -11,6 +11,7 @@ from lethe.domain.access import ApiKey, Tenant
 from lethe.errors import Conflict, NotFound
 from lethe.services.access import Access
 from lethe.services.reconcile import Reconciler
+from lethe.services.reembedding import Reembedder
 from lethe_client.cli import main
 from lethe_client.cli.surroundings import Surroundings
 
@@ -75,6 +76,7 @@ class World:
     out: str = ""
     err: str = ""
     reconciler: Reconciler | None = None
+    reembedder: Reembedder | None = None
     index_settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,7 +85,8 @@ class World:
     def run(self, *argv: str) -> int:
         """The exit status; what was printed is in `out` and `err`."""
         out, err = io.StringIO(), io.StringIO()
-        status = main(list(argv), Surroundings(self.environment, self.folder, out, err, self._access, self._reconciler))
+        services = (self._access, self._reconciler, self._reembedder)
+        status = main(list(argv), Surroundings(self.environment, self.folder, out, err, *services))
         self.out, self.err = out.getvalue(), err.getvalue()
         return status
 
@@ -102,6 +105,11 @@ class World:
         assert self.reconciler is not None
         self.index_settings = dict(environment)
         return self.reconciler
+
+    def _reembedder(self, environment: Mapping[str, str]) -> Reembedder:
+        assert self.reembedder is not None
+        self.index_settings = dict(environment)
+        return self.reembedder
 
     def _access(self, environment: Mapping[str, str]) -> Access:
         table = self.tables.setdefault(environment["LETHE_ACCESS_TABLE"], AccessTable())
