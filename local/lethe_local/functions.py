@@ -66,7 +66,7 @@ class _Invocation:
         self._done = done
         self.answer: JsonValue = None
         self.error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name=context.function_name, daemon=True)
+        self.thread = threading.Thread(target=self._run, name=context.function_name, daemon=True)
 
     def _run(self) -> None:
         try:
@@ -77,9 +77,9 @@ class _Invocation:
             self._done()
 
     def finish_within(self, seconds: float) -> bool:
-        self._thread.start()
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
+        self.thread.start()
+        self.thread.join(seconds)
+        return not self.thread.is_alive()
 
 
 class LocalFunction:
@@ -98,11 +98,18 @@ class LocalFunction:
         self._clock = clock
         self._idle: list[Handler] = [self._build(self._environment, clock)]
         self._places = threading.BoundedSemaphore(most_containers)
+        self._running: set[threading.Thread] = set()
+        self._lock = threading.Lock()
 
     @property
     def arn(self) -> str:
         """Its address, as Lambda would give it."""
         return function_arn(self.resource.logical_id)
+
+    def running(self) -> tuple[threading.Thread, ...]:
+        """The threads of all invocations that have not ended, those that nobody waits for any more included."""
+        with self._lock:
+            return tuple(self._running)
 
     def invoke(self, event: Event, wait_seconds: float) -> JsonValue:
         """The handler's answer. Raises FunctionFailed, or FunctionLate when ``wait_seconds`` pass before it."""
@@ -112,6 +119,8 @@ class LocalFunction:
         handler = self._container()
         context = LambdaContext(self.resource)
         invocation = _Invocation(handler, event, context, done=lambda: self._release(handler))
+        with self._lock:
+            self._running.add(invocation.thread)
         left = wait_seconds - (time.monotonic() - started)
         limit = self.resource.timeout_seconds
         if not invocation.finish_within(max(0.0, min(left, limit))):
@@ -136,6 +145,8 @@ class LocalFunction:
                 raise FunctionFailed(self.resource.name) from error
 
     def _release(self, handler: Handler) -> None:
+        with self._lock:
+            self._running.discard(threading.current_thread())
         self._idle.append(handler)
         self._places.release()
 

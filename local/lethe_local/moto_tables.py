@@ -9,19 +9,16 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import secrets
 import threading
 import time
 from pathlib import Path
 
-from botocore.awsrequest import AWSPreparedRequest
-from botocore.compat import HTTPHeaders
 from moto.backends import get_backend
-from moto.core.botocore_stubber import BotocoreStubber
 from moto.dynamodb.models import DynamoDBBackend
 
 from lethe_local.exchange import Answer, Request
 from lethe_local.intrinsics import REGION
+from lethe_local.moto_endpoint import call_moto, own_account
 from lethe_local.moto_repeats import Repeats
 from lethe_local.moto_transactions import leave_tables_uncopied, remember
 from lethe_local.server import HttpServer
@@ -44,9 +41,7 @@ class MotoTables:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._lock = threading.RLock()
-        # An account of its own: moto's tables are global to the process.
-        self._account = f"{secrets.randbelow(10**12):012}"
-        self._stubber = BotocoreStubber()
+        self._account = own_account()
         self._repeats = Repeats()
         leave_tables_uncopied()
         self._changed = False
@@ -123,22 +118,9 @@ class MotoTables:
         return answer
 
     def _call(self, request: Request, target: str) -> Answer:
-        service = "streams.dynamodb" if target.startswith("DynamoDBStreams") else "dynamodb"
-        host = f"{service}.{REGION}.amazonaws.com"
-        headers = HTTPHeaders()
-        for name, value in request.headers:
-            # Without a signature moto takes the region from the address: one region, whatever the caller's is.
-            if name not in ("host", "authorization"):
-                headers[name] = value
-        headers["host"] = host
-        headers["x-moto-account-id"] = self._account
-        prepared = AWSPreparedRequest(request.method, f"https://{host}/", headers, request.body, False)
-        answer = self._stubber.process_request(prepared)
-        if answer is None:
-            raise RuntimeError("moto did not take the request")
-        status, given, body = answer
-        kept = tuple((name.lower(), str(value)) for name, value in given.items())
-        return Answer(int(status), kept, body if isinstance(body, bytes) else str(body).encode())
+        return call_moto(
+            "streams.dynamodb" if target.startswith("DynamoDBStreams") else "dynamodb", self._account, request
+        )
 
     def _save_now_and_then(self) -> None:
         pause = _SAVE_EVERY_SECONDS

@@ -20,11 +20,13 @@ from lethe_local.checkpoints import Checkpoints
 from lethe_local.clock import VirtualClock
 from lethe_local.functions import LocalFunction
 from lethe_local.gateway import WAIT_SECONDS, Gateway
-from lethe_local.intrinsics import REGION
+from lethe_local.intrinsics import REGION, TemplateError
 from lethe_local.opensearch_node import NodeWanted
+from lethe_local.schedules import Schedules
 from lethe_local.search_backend import PARAMETERS, SearchBackend, open_search
 from lethe_local.server import HttpServer, Report
 from lethe_local.state import StateFolder, write_private
+from lethe_local.step_functions import StepFunctions
 from lethe_local.stream_modes import StreamMode
 from lethe_local.streams import Streams, Surroundings, streams_client
 from lethe_local.template import Template, read_template
@@ -51,6 +53,7 @@ class StackOptions:
         report: hears of every answered request.
         say: hears of what takes long, such as an installation.
         wait_seconds: how long the gateway waits for a function.
+        most_pause: how many seconds a state machine pauses before a retry at most.
     """
 
     root: Path
@@ -65,6 +68,7 @@ class StackOptions:
     report: Report | None = None
     say: Callable[[str], None] = _log.info
     wait_seconds: float = WAIT_SECONDS
+    most_pause: float = 1.0
 
 
 class LocalStack:
@@ -77,12 +81,12 @@ class LocalStack:
         environment: Mapping[str, str],
         clock: VirtualClock,
         state: StateFolder,
-        indexing: _Indexing,
+        beside: _Beside,
         resources: ExitStack,
     ) -> None:
         self._dev_file = state.dev_file
         self._backend = backend
-        self._indexing = indexing
+        self._beside = beside
         self._resources = resources
         self.url = f"http://127.0.0.1:{server.port}"
         self.environment = environment
@@ -109,6 +113,8 @@ class LocalStack:
             overrides = process | _overrides(options, backend, state.master_key())
             search = _open_search(options, state, overrides, resources)
             overrides |= search.settings if search is not None else {}
+            workflows = _open_step_functions(options, template, resources)
+            overrides |= workflows.settings if workflows is not None else {}
             functions = {
                 logical_id: LocalFunction(
                     resource, {**resource.environment, **overrides}, clock, most_containers=backend.containers
@@ -121,30 +127,45 @@ class LocalStack:
             if search is not None and (backend.late_streams or not search.is_whole):
                 _fill_index(environment, options.say)
             streams = _start_streams(options, template, functions, backend, resources)
+            if workflows is not None:
+                workflows.start(functions)
+                resources.callback(workflows.stop)
+            schedules = Schedules(template.schedules, functions)
             server.serve(gateway.handle, options.report)
             # Before the tables: what still runs needs them.
             resources.callback(server.stop)
-            indexing = _Indexing(search, streams)
-            return cls(server, backend, environment, clock, state, indexing, resources.pop_all())
+            schedules.start()
+            resources.callback(schedules.stop)
+            beside = _Beside(search, streams, workflows, schedules)
+            return cls(server, backend, environment, clock, state, beside, resources.pop_all())
 
     @property
     def description(self) -> str:
         """One line: what it runs on, and how to get the other."""
-        search = self._indexing.search
+        search = self._beside.search
         return self._backend.description if search is None else f"{self._backend.description}; {search.description}"
 
     @property
     def search(self) -> SearchBackend | None:
         """The OpenSearch that it runs on, if it does."""
-        return self._indexing.search
+        return self._beside.search
 
     def wait_until_indexed(self, seconds: float = 60.0) -> bool:
         """Wait until every change made before the call is in the index; whether that happened in time.
 
         A search may see it a moment later, at the index's next refresh.
         """
-        streams = self._indexing.streams
+        streams = self._beside.streams
         return streams is None or streams.wait_until_caught_up(seconds)
+
+    def tick(self) -> None:
+        """Invoke now what the template's schedules invoke. Raises FunctionFailed or FunctionLate."""
+        self._beside.schedules.tick()
+
+    def wait_until_erased(self, seconds: float = 60.0) -> bool:
+        """Wait until no state machine runs; whether that happened in time."""
+        workflows = self._beside.workflows
+        return workflows is None or workflows.wait_until_idle(seconds)
 
     def announce(self, facts: Mapping[str, object]) -> None:
         """Write ``facts`` to dev.json in the state folder, where it stays as long as this stack runs."""
@@ -169,11 +190,15 @@ class LocalStack:
 
 
 @dataclass(frozen=True, slots=True)
-class _Indexing:
-    """The search index, if there is one, and what feeds functions with the tables' changes."""
+class _Beside:
+    """What runs beside the API: the search index, if there is one, what feeds functions with the tables' changes, state
+    machines, schedules.
+    """
 
     search: SearchBackend | None
     streams: Streams | None
+    workflows: StepFunctions | None
+    schedules: Schedules
 
 
 def _process_variables(options: StackOptions) -> dict[str, str]:
@@ -183,7 +208,8 @@ def _process_variables(options: StackOptions) -> dict[str, str]:
     that is really there: Bedrock, or another DynamoDB. Then the user's own are left alone.
     """
     variables = {"POWERTOOLS_TRACE_DISABLED": "true", "AWS_XRAY_SDK_ENABLED": "false"}
-    uses_bedrock = options.settings.get("LETHE_EMBEDDER", "").startswith("bedrock:")
+    embedders = (options.settings.get(name, "") for name in ("LETHE_EMBEDDER", "LETHE_SECOND_EMBEDDER"))
+    uses_bedrock = any(embedder.startswith("bedrock:") for embedder in embedders)
     brings_own = options.dynamodb_endpoint is not None and _has_credentials()
     if not uses_bedrock and not brings_own:
         made_up = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": REGION}
@@ -235,6 +261,16 @@ def _fill_index(environment: Mapping[str, str], say: Callable[[str], None]) -> N
     found = reconciler(environment).rebuild(lambda findings: None)
     if found.memories:
         say(f"the index was filled with the {found.memories} memories of the table")
+
+
+def _open_step_functions(options: StackOptions, template: Template, resources: ExitStack) -> StepFunctions | None:
+    if not template.state_machines:
+        return None
+    if len(template.state_machines) > 1:
+        raise TemplateError("the local stack runs one state machine")
+    workflows = StepFunctions(template.state_machines, options.state_dir / "executions.json", options.most_pause)
+    resources.callback(workflows.stop)
+    return workflows
 
 
 def _start_streams(

@@ -11,7 +11,15 @@ from pathlib import Path
 
 from lethe_local.processes import end_leftover
 
-_STATE_FILES = ("dynoxide.db*", "tables.json*", "master_key", "dev_key.json", "streams.json*", "*.jsonl")
+_STATE_FILES = (
+    "dynoxide.db*",
+    "tables.json*",
+    "master_key",
+    "dev_key.json",
+    "streams.json*",
+    "executions.json*",
+    "*.jsonl",
+)
 _NODE_STOP_SECONDS = 30.0
 
 

@@ -1,7 +1,8 @@
 """Reads template.yaml: what CloudFormation would make of it, reduced to what runs on a laptop.
 
 The SAM translator expands the template as it does on AWS; this module then looks at the plain resources that come
-out: Lambda functions, the HTTP API's routes and authorizers, DynamoDB tables, event source mappings.
+out: Lambda functions, the HTTP API's routes and authorizers, DynamoDB tables, event source mappings, state machines,
+schedules.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe_local.event_sources import EventSource, read_event_source, stream_arn
 from lethe_local.intrinsics import ACCOUNT, REGION, STACK, Resolver, TemplateError, function_arn
+from lethe_local.workflows import (
+    ScheduleResource,
+    StateMachineResource,
+    read_schedule,
+    read_state_machine,
+)
 
 _BUCKET = "the-folder-beside-the-template"
 _TABLE_PARTS = (
@@ -90,6 +97,8 @@ class Template:
     table_names: Mapping[str, str]
     parameters: Mapping[str, str]
     event_sources: tuple[EventSource, ...] = ()
+    state_machines: tuple[StateMachineResource, ...] = ()
+    schedules: tuple[ScheduleResource, ...] = ()
 
 
 def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Template:
@@ -121,6 +130,8 @@ def read_template(path: Path, parameters: Mapping[str, str] | None = None) -> Te
         table_names=names,
         parameters=resolver.parameters,
         event_sources=tuple(_event_sources(expanded, resolver, lambdas)),
+        state_machines=tuple(_state_machines(path.parent, expanded, resolver)),
+        schedules=tuple(_schedules(expanded, resolver, lambdas)),
     )
 
 
@@ -149,7 +160,7 @@ def _name_folders(holder: JsonValue) -> None:
     if not isinstance(holder, dict):
         return
     for name, value in holder.items():
-        if name in ("CodeUri", "ContentUri") and isinstance(value, str) and "://" not in value:
+        if name in ("CodeUri", "ContentUri", "DefinitionUri") and isinstance(value, str) and "://" not in value:
             holder[name] = f"s3://{_BUCKET}/{value.removeprefix('./')}"
         else:
             _name_folders(value)
@@ -299,6 +310,23 @@ def _event_sources(
             if source.function not in functions:
                 raise TemplateError(f"{logical_id} must invoke a function of this template")
             yield source
+
+
+def _state_machines(root: Path, expanded: JsonObject, resolver: Resolver) -> Iterator[StateMachineResource]:
+    for logical_id, properties in _of_kind(expanded, "AWS::StepFunctions::StateMachine", resolver).items():
+        resolved = _object(resolver.resolve(properties), logical_id)
+        yield read_state_machine(root, _BUCKET, logical_id, resolved)
+
+
+def _schedules(
+    expanded: JsonObject, resolver: Resolver, functions: Mapping[str, JsonObject]
+) -> Iterator[ScheduleResource]:
+    for logical_id, properties in _of_kind(expanded, "AWS::Events::Rule", resolver).items():
+        schedule = read_schedule(logical_id, _object(resolver.resolve(properties), logical_id))
+        if schedule is not None:
+            if schedule.function not in functions:
+                raise TemplateError(f"{logical_id} must invoke a function of this template")
+            yield schedule
 
 
 def _table(properties: JsonObject, resolver: Resolver) -> JsonObject:

@@ -20,9 +20,12 @@ def _endpoint(session: botocore.session.Session, service: str, region: str, vari
         aws_secret_access_key="none",
         config=Config(**variant),  # type: ignore[arg-type]  # the names above
     )
-    url: str = client.meta.endpoint_url
-    signer = client._request_signer  # type: ignore[attr-defined]  # botocore shows it nowhere else
-    return f"{url} {signer.region_name} {signer.signing_name}"
+    model = client.meta.service_model
+    operation = model.operation_model(model.operation_names[0])
+    # botocore shows neither of them anywhere else. Requests go where the rules say, not to `meta.endpoint_url`.
+    signer, rules = client._request_signer, client._ruleset_resolver  # type: ignore[attr-defined]
+    endpoint = rules.construct_endpoint(operation_model=operation, call_args={}, request_context={})
+    return f"{endpoint.url} {signer.region_name} {signer.signing_name}"
 
 
 @pytest.mark.parametrize("service", SERVICES)
