@@ -110,7 +110,7 @@ class LocalStack:
             backend = _open_tables(options, template)
             resources.callback(backend.stop)
             clock = VirtualClock()
-            overrides = process | _overrides(options, backend, state.master_key())
+            overrides = process | _overrides(options, backend, state)
             search = _open_search(options, state, overrides, resources)
             overrides |= search.settings if search is not None else {}
             workflows = _open_step_functions(options, template, resources)
@@ -292,14 +292,16 @@ def _start_streams(
     return streams
 
 
-def _overrides(options: StackOptions, backend: Backend, master_key: str) -> dict[str, str]:
+def _overrides(options: StackOptions, backend: Backend, state: StateFolder) -> dict[str, str]:
     """What differs from the template on a laptop, in the environment of every function."""
     return {
         "LETHE_EMBEDDER": "local",
         "LETHE_SECRET_ARN": "",
         **options.settings,
         "LETHE_DYNAMODB_ENDPOINT": backend.url,
-        "LETHE_MASTER_KEY": master_key,
+        "LETHE_MASTER_KEY": state.master_key(),
+        "LETHE_RECEIPT_KEY_FILE": str(state.receipt_key_file),
+        "LETHE_TABLES": backend.kind,
     }
 
 

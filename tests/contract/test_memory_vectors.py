@@ -116,6 +116,18 @@ def test_what_was_changed_or_deleted_meanwhile_is_left(stores: Stores) -> None:
     assert vectors_of(stores).replace(space, [with_both(new[1])]) == 0
 
 
+def test_a_version_that_lost_its_context_gets_no_vector_of_it(stores: Stores) -> None:
+    space = stores.new_space()
+    new = memory(context="before it: something that was erased")
+    stores.memories.add(space, [new])
+    changed(stores, space, new)
+    (old,) = stores.memories.old_versions(space)
+    assert vectors_of(stores).replace(space, [with_both(replace(old, context="other"))]) == 0
+    assert vectors_of(stores).replace(space, [with_both(replace(old, context=None))]) == 0
+    assert labels(stores.memories.old_versions(space)[0]) == [MODEL, None]
+    assert vectors_of(stores).replace(space, [with_both(old)]) == 1
+
+
 def test_a_fenced_subject_gets_none(stores: Stores) -> None:
     space = stores.new_space()
     new = memory()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime
 
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Indexed, write_mark
+from lethe.domain.keys import join, number
 from lethe.domain.lineage import Lineage
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
@@ -156,7 +157,7 @@ class FakeMemories:
 
     def _reembed_one(self, versions: list[Memory], memory: Memory) -> bool:
         for place, stored in enumerate(versions):
-            if (stored.version, stored.superseded_at) == (memory.version, memory.superseded_at):
+            if all(getattr(stored, name) == getattr(memory, name) for name in ("version", "superseded_at", "context")):
                 one, other = memory.embedding, memory.second_embedding
                 versions[place] = replace(stored, embedding=one, second_embedding=other)
                 return True
@@ -188,9 +189,14 @@ class FakeMemoryVectors:
         self._memories = memories
 
     def page(self, limit: int, start: str | None) -> Page[Held]:
-        listed, first = self._memories.versions_of_all(), int(start or 0)
-        found = listed[first : first + limit]
-        return Page(found, str(first + limit) if first + limit < len(listed) else None)
+        after = {_place(held): held for held in self._memories.versions_of_all() if _place(held) > (start or "")}
+        listed = sorted(after)
+        last = listed[limit - 1] if len(listed) > limit else None
+        return Page(tuple(after[place] for place in listed[:limit]), last)
 
     def replace(self, space: Space, memories: Sequence[Memory]) -> int:
         return self._memories.reembed(space, memories)
+
+
+def _place(held: Held) -> str:
+    return join(*map(str, astuple(held.space)[:3]), held.memory.id, number(held.memory.version))

@@ -100,7 +100,7 @@ class IndexWriter(Protocol):
 
 
 class Indexes(Protocol):
-    """The indexes that there are, one a model, and which of them searches see."""
+    """The index of one model, and whether searches see it."""
 
     def make(self) -> bool:
         """Make the index of this model unless it is there; whether it was made now. Raises InvalidInput when the
@@ -109,7 +109,7 @@ class Indexes(Protocol):
         ...
 
     def show(self) -> None:
-        """Let searches see the index of this model, and no other, from one moment to the next."""
+        """Let searches with vectors of this model see the index, and delete those that nobody writes to any more."""
         ...
 
 

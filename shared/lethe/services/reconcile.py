@@ -80,7 +80,7 @@ class Reconciler:
     def rebuild(self, progress: Progress) -> Findings:
         """Make the index if it is not there, put what it lacks, and let searches see it.
 
-        An index of another model or schema is seen until this one is whole.
+        Those of other models and schemas that nobody writes to any more are deleted then.
         """
         self._indexes.make()
         findings = self.repair(progress)

@@ -1,8 +1,9 @@
 """New vectors on memories that stand: updates on condition, in transactions with the head, and never a put.
 
-An update that demands the version that was read cannot bring back what was deleted or erased, nor undo a change. The
-mark of the write that brought a version is taken off it: to the index, which follows the stream, this is no write that
-it has come as far as.
+An update that demands the version that was read cannot bring back what was deleted or erased, nor undo a change. It
+demands the context as well: that is taken off superseded versions when what it repeats is erased, and no vector of it
+may come after. The mark of the write that brought a version is taken off it: to the index, which follows the stream,
+this is no write that it has come as far as.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class DynamoMemoryVectors:
             key = keys.memory(memory.id)
             if memory.superseded_at is not None:
                 key = keys.memory_version(memory.id, memory.version)
-            transaction.update(row(partition, key), self._actions(memory), row.version == memory.version)
+            same = row.context.does_not_exist() if memory.context is None else row.context == memory.context
+            transaction.update(row(partition, key), self._actions(memory), (row.version == memory.version) & same)
         raise_within(self._database, transaction, space, rewrites=True)
         return transaction
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from lethe.adapters.opensearch.connection import Cluster, IndexMissing, Refused
+from lethe.adapters.opensearch.connection import Cluster, Refused
 from lethe.adapters.opensearch.flavours import Flavour
-from lethe.adapters.opensearch.mapping import SHOWN, IndexShape, index_body, index_name, searched_name
+from lethe.adapters.opensearch.mapping import IndexShape, index_body, index_name, searched_name
 from lethe.domain.embedding import EmbeddingModel
 from lethe.domain.json_values import JsonValue
 from lethe.errors import InvalidInput, Unavailable
@@ -24,11 +24,11 @@ _CLASSIC = (
 
 
 class IndexAdministration:
-    """The index of one model and schema, of those that are called after ``alias``, which stands for all that are shown.
+    """The index of one model and schema; ``alias`` stands for all that there are.
 
     Searches ask an index by a name of its own that it has only when it is whole; so a function of each model finds the
-    right one, or none. An index that nobody keeps in step any more is hidden when another is shown: all but that of the
-    model ``beside``, which is still written to.
+    right one, or none. An index that nobody keeps in step any more is deleted when another is shown, since what is
+    erased would stay there: all but that of the model ``beside``, which is still written to.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class IndexAdministration:
             return False
         body = index_body(self._model, self._cluster.flavour, self._shape)
         try:
-            self._cluster.call("PUT", f"/{self._concrete}", {**body, "aliases": {self.name: {}}})
+            self._cluster.call("PUT", f"/{self._concrete}", {**body, "aliases": {self.name: {}, self._alias: {}}})
         except Refused:
             if not self._cluster.exists(self.name):  # else somebody was faster
                 raise
@@ -78,20 +78,12 @@ class IndexAdministration:
         return self._cluster.exists(self.searched)
 
     def show(self) -> None:
-        """Let searches with vectors of this model see the index, and none see one that is left behind."""
-        actions: list[JsonValue] = [
-            {"add": {"index": self._concrete, "alias": alias}} for alias in (self._alias, self.searched)
-        ]
-        for index in self._all_shown() - self._kept:
-            searched = index.removesuffix(_CONCRETE) + SHOWN
-            actions += [{"remove": {"index": index, "alias": alias}} for alias in (self._alias, searched)]
+        """Let searches with vectors of this model see the index, and delete those that are left behind."""
+        names = (self._alias, self.searched)
+        actions: list[JsonValue] = [{"add": {"index": self._concrete, "alias": name}} for name in names]
         self._cluster.call("POST", "/_aliases", {"actions": actions})
-
-    def _all_shown(self) -> set[str]:
-        try:
-            return set(self._cluster.call("GET", f"/_alias/{self._alias}"))
-        except IndexMissing:
-            return set()
+        for index in sorted(set(self._cluster.call("GET", f"/_alias/{self._alias}")) - self._kept):
+            self._cluster.call("DELETE", f"/{index}")
 
     def _refuse_classic(self) -> None:
         """A Classic vector collection takes no id of ours: one harmless entry tells. A collection that was made a

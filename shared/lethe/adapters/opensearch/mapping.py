@@ -29,7 +29,6 @@ SCHEMA: Final = 1
 M: Final = 32
 EF_CONSTRUCTION: Final = 200
 NO_GRAPHS: Final = -1
-SHOWN: Final = "-shown"
 
 Engine = Literal["faiss", "lucene"]
 
@@ -70,7 +69,7 @@ def index_name(alias: str, model: EmbeddingModel) -> str:
 
 def searched_name(alias: str, model: EmbeddingModel) -> str:
     """What searches with vectors of ``model`` ask: another name of the same index, which it gets when it is whole."""
-    return index_name(alias, model) + SHOWN
+    return f"{index_name(alias, model)}-shown"
 
 
 def index_body(model: EmbeddingModel, flavour: Flavour, shape: IndexShape) -> Mapping[str, JsonValue]:
