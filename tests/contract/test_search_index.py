@@ -207,6 +207,22 @@ def test_memories_without_a_vector_of_this_model_are_found(world: World) -> None
         assert not found.degraded
 
 
+def test_a_leg_names_those_alone_that_it_found(world: World) -> None:
+    space = world.subject()
+    texts_of = ("Ana plays the harp.", "The ferry leaves at nine.", "A harp was sold at noon.")
+    world.add(space, *(world.memory(text) for text in texts_of), world.memory("The harp is old.", embedding=None))
+    world.catch_up()
+    for vector in (True, False):
+        found = world.search(space, query("Who has a harp?", vector=vector))
+        legs = {c.memory.text: {leg.name: leg.rank for leg in c.legs} for c in found.candidates}
+        by_words = {text for text, seen in legs.items() if "words" in seen}
+        by_vector = {text for text, seen in legs.items() if "vector" in seen}
+        assert by_words == {texts_of[0], texts_of[2], "The harp is old."}
+        assert by_vector == (set(texts_of) if vector else set())
+        assert sorted(legs[text]["words"] for text in by_words) == [1, 2, 3]
+        assert sorted(legs[text]["vector"] for text in by_vector) == [1, 2, 3][: len(by_vector)]
+
+
 def test_a_question_in_the_subjects_own_name_is_asked_without_it(world: World) -> None:
     space = world.subject()
     world.say(space, "Rosalind rises at six.", "The harp stands in the hall.")

@@ -30,7 +30,7 @@ def ranked_candidates(memories: Sequence[Memory], places: Ints, ranking: Ranking
     """``memories`` with what the ranking says of their ``places``; array by array, since single numbers are slow."""
     features = np.stack([getattr(ranking.features, name)[places] for name in FEATURE_NAMES], axis=1).tolist()
     return tuple(
-        Candidate(memory, relevance, relevance, (words, vector), dict(zip(FEATURE_NAMES, numbers, strict=True)))
+        Candidate(memory, relevance, relevance, (*words, *vector), dict(zip(FEATURE_NAMES, numbers, strict=True)))
         for memory, relevance, words, vector, numbers in zip(
             memories,
             ranking.relevance[places].tolist(),
@@ -42,6 +42,8 @@ def ranked_candidates(memories: Sequence[Memory], places: Ints, ranking: Ranking
     )
 
 
-def _legs(name: str, leg: RankedLeg, places: Ints) -> list[Leg]:
-    ranked = zip(leg.ranks_of(places).tolist(), leg.scores[places].tolist(), strict=True)
-    return [Leg(name, rank, score) for rank, score in ranked]
+def _legs(name: str, leg: RankedLeg, places: Ints) -> list[tuple[Leg, ...]]:
+    """The place of each in this leg; nothing where the leg did not find it."""
+    hits = [True] * len(places) if leg.hits is None else leg.hits[places].tolist()
+    ranked = zip(leg.ranks_of(places).tolist(), leg.scores[places].tolist(), hits, strict=True)
+    return [(Leg(name, rank, score),) if hit else () for rank, score, hit in ranked]

@@ -26,13 +26,10 @@ class SearchQuery:
 
 @immutable
 class Leg:
-    """How one leg of the search (``words`` or ``vector``) saw a candidate: its rank from 1 and raw score.
-
-    ``rank`` is None where the leg did not find it at all.
-    """
+    """How one leg of the search (``words`` or ``vector``) saw a candidate that it found: its rank from 1, raw score."""
 
     name: str
-    rank: int | None
+    rank: int
     score: float
 
 
@@ -50,7 +47,8 @@ class Candidate:
     """A memory on its way through recall.
 
     ``relevance`` is the calibrated 0-1 estimate that the gate compares with the threshold; ``score`` is what the
-    answer is sorted by: relevance, raised by what reranking adds. ``features`` are the numbers behind the relevance.
+    answer is sorted by: relevance, raised by what reranking adds. ``legs`` are those that found it, ``features`` the
+    numbers behind the relevance.
     """
 
     memory: Memory

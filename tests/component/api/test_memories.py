@@ -634,7 +634,7 @@ def test_explain_lists_every_candidate_with_its_legs_and_decisions(api: Api) -> 
 
     assert len(found["explain"]) == 13
     for candidate in found["explain"]:
-        assert candidate["legs"].keys() == {"words", "vector"}
+        assert candidate["legs"].keys() == {"words", "vector"}, "all of them say train"
         assert all(leg.keys() == {"rank", "score"} for leg in candidate["legs"].values())
         assert candidate["decisions"]
         assert all(d.keys() >= {"stage", "kept", "reason"} and d["reason"] for d in candidate["decisions"])

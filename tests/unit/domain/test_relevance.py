@@ -344,3 +344,8 @@ def test_the_ranks_of_a_few_are_those_among_all() -> None:
         places = rng.permutation(size)[: max(size // 2, 1)].astype(np.int32)
 
         assert leg.ranks_of(places).tolist() == leg.ranks[places].tolist()
+
+
+def test_what_a_leg_did_not_find_is_behind_what_it_found() -> None:
+    leg = Leg(np.array([0.1, -0.4, 0.3], np.float32), np.array([False, True, True]))
+    assert leg.ranks_of(np.arange(3, dtype=np.int32)).tolist() == [3, 2, 1]

@@ -12,7 +12,7 @@ import numpy as np
 
 from lethe.domain.immutable import immutable
 from lethe.domain.relevance.candidates import Candidates, Traits
-from lethe.domain.relevance.lexical import Floats, LexicalIndex, TermStatistics, bm25_weights
+from lethe.domain.relevance.lexical import Bools, Floats, LexicalIndex, TermStatistics, bm25_weights
 from lethe.domain.text import DateMention, QueryText
 
 MOST_TERMS: Final = 256
@@ -114,14 +114,22 @@ def _speaker_match(query: QueryText, traits: Traits) -> Floats:
 
 def cosines(query_vector: Floats | None, vectors: Floats) -> Floats:
     """Cosine of the question with each memory; memories without a vector get the mean of the others."""
-    size = len(vectors)
-    if query_vector is None or not size or not vectors.shape[1]:
-        return np.zeros(size, np.float32)
+    found = compared(query_vector, vectors)
+    if query_vector is None or not found.any():
+        return np.zeros(len(vectors), np.float32)
     values = np.asarray(vectors @ query_vector, np.float32)
-    missing = ~vectors.any(axis=1) if not vectors[:, 0].all() else np.zeros(size, np.bool_)
-    if missing.any():
-        values[missing] = values[~missing].mean() if not missing.all() else 0.0
+    if not found.all():
+        values[~found] = values[found].mean()
     return values
+
+
+def compared(query_vector: Floats | None, vectors: Floats) -> Bools:
+    """Which memories have a vector that the question's can be compared with."""
+    if query_vector is None or not vectors.size:
+        return np.zeros(len(vectors), np.bool_)
+    if vectors[:, 0].all():  # cheap, and true of nearly all subjects
+        return np.ones(len(vectors), np.bool_)
+    return np.asarray(vectors.any(axis=1), np.bool_)
 
 
 def extract(

@@ -17,6 +17,7 @@ from lethe.domain.relevance.documents import Document
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
 
 _LARGEST_COUNT: Final = 65_535
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from lethe.domain.immutable import immutable
 from lethe.domain.relevance.candidates import Candidates
-from lethe.domain.relevance.features import FEATURE_NAMES, Features, cosines, extract
+from lethe.domain.relevance.features import FEATURE_NAMES, Features, compared, cosines, extract
 from lethe.domain.relevance.gate import GateFacts, gate_facts, relevance
-from lethe.domain.relevance.lexical import Floats, Ints, TermStatistics
+from lethe.domain.relevance.lexical import Bools, Floats, Ints, TermStatistics
 from lethe.domain.relevance.model import CosineScale, RelevanceModel
 from lethe.domain.text import QueryText
 
@@ -20,22 +20,31 @@ _NARROWEST: Final = 0.02
 
 @immutable
 class Leg:
-    """One leg of the search: the raw score of each candidate, shape (n,)."""
+    """One leg of the search: the raw score of each candidate, and whether the leg found it at all, both of shape (n,).
+
+    Without ``hits`` it found all of them.
+    """
 
     scores: Floats
+    hits: Bools | None = None
+
+    @property
+    def _found(self) -> Floats:
+        return self.scores if self.hits is None else np.where(self.hits, self.scores, np.float32(-np.inf))
 
     @property
     def ranks(self) -> Ints:
-        """Rank of each candidate (1 = best; ties keep their order), shape (n,)."""
+        """Rank of each candidate (1 = best; ties keep their order; what was not found is last), shape (n,)."""
         ranks = np.empty(len(self.scores), np.int32)
-        ranks[np.argsort(-self.scores, kind="stable")] = np.arange(1, len(self.scores) + 1)
+        ranks[np.argsort(-self._found, kind="stable")] = np.arange(1, len(self.scores) + 1)
         return ranks
 
     def ranks_of(self, places: Ints) -> Ints:
         """``ranks[places]``: counting what is ahead of a few candidates costs less than sorting all."""
-        own = self.scores[places, None]
-        numbers = np.arange(len(self.scores), dtype=np.int32)
-        ahead = (self.scores > own) | ((self.scores == own) & (numbers <= places[:, None]))
+        scores = self._found
+        own = scores[places, None]
+        numbers = np.arange(len(scores), dtype=np.int32)
+        ahead = (scores > own) | ((scores == own) & (numbers <= places[:, None]))
         return np.asarray(np.count_nonzero(ahead, axis=1), np.int32)
 
 
@@ -99,8 +108,8 @@ def rank(
         order=np.lexsort((-scores, -relevant)).astype(np.int32),
         scores=scores,
         relevance=relevant,
-        words=Leg(np.expm1(features.bm25)),
-        vectors=Leg(raw),
+        words=Leg(np.expm1(features.bm25), features.bm25 > 0),
+        vectors=Leg(raw, compared(query_vector, candidates.vectors)),
         features=features,
         facts=facts,
         version=model.version,

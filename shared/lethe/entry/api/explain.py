@@ -10,9 +10,9 @@ from lethe.entry.sizes import fitting
 
 
 class LegOut(Out):
-    """How one leg of the search saw a candidate."""
+    """How one leg of the search saw a candidate: its rank from 1 and raw score."""
 
-    rank: int | None
+    rank: int
     score: float
 
 
@@ -25,7 +25,9 @@ class DecisionOut(Out):
 
 
 class CandidateOut(Out):
-    """A candidate with everything that decided over it."""
+    """A candidate with everything that decided over it. ``legs`` are those that found it, ``words`` and ``vector``: one
+    that shares no word with the question, or has no vector of this model, is missing there.
+    """
 
     id: str
     text: str
