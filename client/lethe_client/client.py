@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from lethe_client.entities import Entities
 from lethe_client.fields import When, time_text
 from lethe_client.inputs import SearchFilters
+from lethe_client.json_types import JsonObject
 from lethe_client.memories import Memories
 from lethe_client.models import Health, Subject
 from lethe_client.recall_models import RecallResult
@@ -106,6 +107,14 @@ class Lethe:
         """
         path = path_of("v1", "subjects", user_id)
         return Subject.parse(self._transport.send(Call("GET", path)).body)
+
+    def receipt(self, erasure_id: str) -> JsonObject:
+        """The newest signed receipt of an erasure, as `lethe receipt verify` and `lethe_client.receipts` check it.
+
+        Raises:
+            NotFoundError: there is no such erasure, or it has no receipt yet.
+        """
+        return self._transport.send(Call("GET", path_of("v1", "erasures", erasure_id, "receipt"))).body
 
     def health(self) -> Health:
         """Whether the service works, and what it runs on. Needs no key."""

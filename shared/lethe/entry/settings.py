@@ -210,6 +210,16 @@ class EraseSettings(ErasingSettings):
 
 
 @immutable(kw_only=True)
+class ReceiptKeySettings(Settings):
+    """Of ``lethe receipt key``."""
+
+    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {"receipt_key_file"}
+
+    receipt_key_arn: str | None = None
+    receipt_key_file: str | None = None
+
+
+@immutable(kw_only=True)
 class AccessSettings(Settings):
     """Of the ``lethe`` command's tenants and keys."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lethe import __version__
-from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, IndexSettings
+from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, IndexSettings, ReceiptKeySettings
 from lethe.entry.wiring.embedding import memory_embedder
 from lethe.entry.wiring.parts import Parts
 from lethe.entry.wiring.search import index_writer
@@ -93,7 +93,12 @@ def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> E
     return EraseApplication(worker, tick.run, PowertoolsEraseObserver(), time.perf_counter)
 
 
-def signer(settings: EraseSettings) -> Signer:
+def receipt_signer(environment: Mapping[str, str]) -> Signer:
+    """What signs receipts, for the command line, which shows its public key. Raises ValueError."""
+    return signer(ReceiptKeySettings.from_environment(environment))
+
+
+def signer(settings: EraseSettings | ReceiptKeySettings) -> Signer:
     """What signs receipts. Raises ValueError when the settings name no key."""
     if settings.receipt_key_file is not None:
         from lethe.adapters.local_signer import LocalSigner

@@ -1,0 +1,246 @@
+"""`lethe receipt verify | show | key`: receipts of erasures, checked offline by their public key."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lethe_client.cli.access import stack_environment
+from lethe_client.cli.memory import open_client
+from lethe_client.cli.output import Output
+from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError, aws_variables
+from lethe_client.json_types import JsonObject, JsonValue
+from lethe_client.receipt_form import Fault
+from lethe_client.receipts import PublicKey, check_chain, check_receipt, read_documents, read_public_key
+
+if TYPE_CHECKING:
+    from lethe.ports import Signer
+
+KEY_FILE, KEY_ARN = "LETHE_RECEIPT_KEY_FILE", "LETHE_RECEIPT_KEY_ARN"
+
+
+def add_commands(parsers: Parsers, common: argparse.ArgumentParser, on_stack: argparse.ArgumentParser) -> None:
+    """Declare the commands of this group."""
+    group = parsers.add_parser("receipt", help="check and show receipts of erasures").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    what = "check receipts offline; several are checked as the chain of one tenant, too"
+    verify = group.add_parser("verify", parents=[common], help=what)
+    verify.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one receipt, a JSON array, or one a line")
+    verify.add_argument("--key", required=True, type=Path, metavar="PUB", help="the public key, PEM or DER")
+    verify.add_argument("--end", metavar="SHA256", help="the hash of the receipt that must be the last of the chain")
+    verify.add_argument("--each", action="store_true", help="receipts that are no whole chain: check each alone")
+    verify.set_defaults(run=_verify)
+    show = group.add_parser("show", parents=[common], help="print what a receipt says (--json: the document)")
+    show.add_argument("source", metavar="FILE|ERASURE", help="a file, or the id of an erasure of the running service")
+    show.set_defaults(run=_show)
+    key = group.add_parser("key", parents=[on_stack], help="print the public key that receipts are checked with")
+    key.set_defaults(run=_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    file: str
+    document: JsonValue
+    faults: tuple[Fault, ...]
+
+    @property
+    def receipt(self) -> JsonObject:
+        """What it says; {} when that cannot be found."""
+        receipt = self.document.get("receipt") if isinstance(self.document, dict) else None
+        return receipt if isinstance(receipt, dict) else {}
+
+
+def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    if options.each and options.end:
+        raise UsageError("--end is about a chain, and --each checks none")
+    key = _public_key(around.folder / options.key)
+    files = [_checked(around.folder, path, key) for path in options.files]
+    # A shell gives files in the order of their names, which is not that of the chain; inside a file order counts.
+    checked = [each for file in sorted(files, key=_place) for each in file]
+    chain: tuple[Fault, ...] = ()
+    if not options.each and (len(checked) > 1 or options.end):
+        chain = check_chain([each.document for each in checked], options.end)
+    _tell(checked, chain, output)
+    count = sum(len(each.faults) for each in checked) + len(chain)
+    if count:
+        raise CommandError(f"not valid: {count} {'fault' if count == 1 else 'faults'}")
+
+
+def _public_key(path: Path) -> PublicKey:
+    try:
+        return read_public_key(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+    except ImportError:
+        raise UsageError("signatures need the package cryptography: pip install 'lethe-memory[receipts]'") from None
+
+
+def _checked(folder: Path, path: Path, key: PublicKey) -> list[_Checked]:
+    try:
+        documents = read_documents((folder / path).read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
+    except ValueError:
+        return [_Checked(str(path), None, (Fault("not_json", "document"),))]
+    if not documents:
+        return [_Checked(str(path), None, (Fault("missing_field", "document"),))]
+    return [_Checked(str(path), document, check_receipt(document, key)) for document in documents]
+
+
+def _place(file: Sequence[_Checked]) -> int:
+    n = file[0].receipt.get("n")
+    return n if isinstance(n, int) else 0
+
+
+def _tell(checked: Sequence[_Checked], chain: Sequence[Fault], output: Output) -> None:
+    if output.as_json:
+        receipts = [
+            {
+                "file": each.file,
+                "receipt": each.receipt.get("id"),
+                "n": each.receipt.get("n"),
+                "faults": [asdict(fault) for fault in each.faults],
+            }
+            for each in checked
+        ]
+        valid = not chain and not any(each.faults for each in checked)
+        output.json({"valid": valid, "receipts": receipts, "chain": [asdict(fault) for fault in chain]})
+        return
+    for each in checked:
+        if each.faults:
+            output.line(f"{each.file}: not valid")
+            _tell_faults(each.faults, output)
+        else:
+            said = each.receipt
+            output.line(f"{each.file}: valid, receipt {said['id']}, number {said['n']} of {said['tenant']}")
+            output.line(f"  {_promise(said)}")
+    if chain:
+        output.line("the chain: not valid")
+        _tell_faults(chain, output)
+    elif len(checked) > 1 and not any(each.faults for each in checked):
+        output.line(f"{len(checked)} receipts, each signed by this key")
+
+
+def _tell_faults(faults: Sequence[Fault], output: Output) -> None:
+    for fault in faults:
+        output.line(f"  {fault.name} at {fault.where}")
+
+
+def _promise(receipt: JsonObject) -> str:
+    promises = receipt["promises"]
+    assert isinstance(promises, dict)  # the receipt is valid
+    gone = promises["physically_gone_by"]
+    by = f"physically gone by {_day(gone)}" if gone else f"no date for {_listed(promises['without_date'])}"
+    return f"not retrievable since {promises['not_retrievable_since']}, {by}"
+
+
+def _day(moment: JsonValue) -> str:
+    return str(moment)[:10]
+
+
+def _listed(values: JsonValue) -> str:
+    return ", ".join(map(str, values)) if isinstance(values, list) else ""
+
+
+def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    documents = _documents(options.source, around)
+    if output.as_json:
+        output.json(documents[0] if len(documents) == 1 else documents)
+        return
+    for document in documents:
+        receipt = document.get("receipt") if isinstance(document, dict) else None
+        try:
+            _describe(receipt if isinstance(receipt, dict) else {}, output)
+        except (KeyError, TypeError, AttributeError):
+            raise CommandError("this is not a receipt; `lethe receipt verify` says what is wrong with it") from None
+    output.line("Nothing was checked here: lethe receipt verify FILE --key PUB")
+
+
+def _documents(source: str, around: Surroundings) -> list[JsonValue]:
+    path = around.folder / source
+    if source.startswith("er_") and not path.exists():
+        with open_client(around) as client:
+            return [client.receipt(source)]
+    try:
+        return read_documents(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read ({type(error).__name__})") from None
+    except ValueError:
+        raise CommandError(f"{source} is not JSON") from None
+
+
+def _describe(receipt: Mapping[str, JsonValue], output: Output) -> None:
+    output.line(f"receipt {receipt['id']}, number {receipt['n']} of {receipt['tenant']}, {receipt['issued_at']}")
+    for name in ("erasure", "subject", "scope", "outcome", "requested_at", "unreadable_since", "completed_at"):
+        output.line(f"  {name.replace('_', ' ')}: {receipt[name]}")
+    output.line()
+    counts = _of(receipt["counts"])
+    header = ("store", "found", "deleted", "remaining", "held")
+    output.table(header, [(store, *(str(_of(count)[name]) for name in header[1:])) for store, count in counts.items()])
+    output.line()
+    surfaces = receipt["residuals"]
+    assert isinstance(surfaces, list)  # else a TypeError, which the caller tells
+    columns = ("surface", "carries", "until", "basis")
+    output.table(
+        ("may still be in", *columns[1:]),
+        [tuple(str(_of(each)[name] or "nobody knows") for name in columns) for each in surfaces],
+    )
+    output.line()
+    for name, value in _of(receipt["promises"]).items():
+        output.line(f"  {name.replace('_', ' ')}: {_listed(value) or '-' if isinstance(value, list) else value}")
+
+
+def _of(value: JsonValue) -> JsonObject:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
+
+
+def _key(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    from lethe.errors import LetheError
+
+    environment = _key_environment(options.stack, around)
+    try:
+        signer = _signer(environment)
+        der, name = signer.public_key(), signer.key_id
+    except LetheError as error:
+        raise CommandError(str(error)) from error
+    pem = _pem(der)
+    if output.as_json:
+        output.json({"key_id": name, "algorithm": signer.algorithm, "public_key": pem})
+    else:
+        output.line(pem.rstrip())
+
+
+def _key_environment(stack: str | None, around: Surroundings) -> Mapping[str, str]:
+    """The environment that names the signing key: of the stack, of this process, or of the laptop's stack."""
+    without = "no key that signs receipts"
+    if stack is not None or around.environment.get(KEY_ARN):
+        return stack_environment(stack, around, KEY_ARN, without)
+    return stack_environment(None, around, KEY_FILE, without)
+
+
+def _signer(environment: Mapping[str, str]) -> Signer:
+    import os
+
+    from lethe.entry.wiring.erasing import receipt_signer
+
+    os.environ.update(aws_variables(environment))
+    try:
+        return receipt_signer(environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _pem(der: bytes) -> str:
+    """A public key as text (RFC 7468)."""
+    lines = "\n".join(textwrap.wrap(base64.b64encode(der).decode("ascii"), 64))
+    return f"-----BEGIN PUBLIC KEY-----\n{lines}\n-----END PUBLIC KEY-----\n"
