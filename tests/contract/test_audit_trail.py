@@ -12,7 +12,7 @@ import pytest
 from lethe.adapters.dynamodb import Database, DynamoAuditTrail
 from lethe.adapters.dynamodb.audit import MOST_TOGETHER
 from lethe.domain import keys
-from lethe.domain.audit import STRANDS, Admission, AuditEntry, AuditEvent, Fault, Wrong, check, document
+from lethe.domain.audit import STRANDS, AuditEntry, AuditEvent, Fault, Verdict, Wrong, check, document
 from lethe.domain.chain import ChainEnd
 from lethe.domain.json_values import JsonObject
 from lethe.errors import Throttled, Unavailable
@@ -36,7 +36,7 @@ def event(tenant: str, number: int = 0, subject: str | None = ANN, at: datetime 
         at=at or START + timedelta(seconds=number),
         key="c" * 32,
         action="get_memory",
-        admission=Admission.ADMITTED,
+        verdict=Verdict.ALLOWED,
         subject=subject,
         targets=("mem_" + f"{number:026d}",),
         request_id=f"request-{number}",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from lethe.domain.audit import EMPTY, AuditEntry, AuditEvent, Ends, document, linked
 from lethe.domain.json_values import JsonObject
-from lethe.ports import Page
+from lethe.entry.auditing import Auditor
+from lethe.entry.settings import Audited
+from lethe.ports import Clock, Page
+from lethe.services.auditing import AuditBook
 
 
 class FakeAuditTrail:
@@ -54,3 +58,8 @@ class FakeAuditTrail:
         if start is not None:
             known = known[[entry.n for entry in known].index(int(start)) + 1 :]
         return Page(tuple(known[:limit]), str(known[limit - 1].n) if len(known) > limit else None)
+
+
+def fake_auditor(trail: FakeAuditTrail, clock: Clock, audited: Audited = "all") -> Auditor:
+    """The product's own auditor over a trail in memory."""
+    return Auditor(AuditBook(trail, b"k" * 32, clock), ThreadPoolExecutor(2), audited)

@@ -4,7 +4,7 @@ import pytest
 
 from lethe.entry.settings import AccessSettings, AuthorizeSettings, RecallSettings
 
-_TABLES = {f"LETHE_{name}_TABLE": name.lower() for name in ("SUBJECTS", "SESSIONS", "ENTITIES", "MEMORIES")}
+_TABLES = {f"LETHE_{name}_TABLE": name.lower() for name in ("SUBJECTS", "SESSIONS", "ENTITIES", "MEMORIES", "LEDGER")}
 
 
 def test_fields_come_from_their_variables_and_empty_ones_are_absent() -> None:
@@ -17,6 +17,7 @@ def test_fields_come_from_their_variables_and_empty_ones_are_absent() -> None:
     assert settings.cache_seconds == 0
     assert settings.cache_megabytes == 128
     assert settings.search_engine == "scan"
+    assert settings.audit == "all"
 
 
 def test_the_region_of_our_own_variable_wins_and_one_is_always_there() -> None:
@@ -34,6 +35,7 @@ def test_the_region_of_our_own_variable_wins_and_one_is_always_there() -> None:
         ("LETHE_CACHE_SECONDS", "-1"),
         ("LETHE_CACHE_SECONDS", "1e3"),
         ("LETHE_SEARCH_ENGINE", "grep-everything"),
+        ("LETHE_AUDIT", "sometimes"),
         ("LETHE_MASTER_KEY", "too-short-a-key"),
     ],
 )

@@ -27,10 +27,10 @@ EMPTY: Final = ChainEnd(0, NOTHING)
 """The end of a chain without entries."""
 
 
-class Admission(StrEnum):
+class Verdict(StrEnum):
     """Whether the caller's key allowed the request."""
 
-    ADMITTED = "admitted"
+    ALLOWED = "allowed"
     REFUSED = "refused"
 
 
@@ -44,7 +44,7 @@ class AuditEvent:
     at: datetime
     key: str
     action: str
-    admission: Admission
+    verdict: Verdict
     subject: str | None
     targets: tuple[str, ...]
     request_id: str
@@ -86,7 +86,7 @@ def _content(strand: int, n: int, event: AuditEvent, previous: str) -> dict[str,
         "at": to_rfc3339(event.at),
         "key": event.key,
         "action": event.action,
-        "admission": event.admission.value,
+        "verdict": event.verdict.value,
         "subject": event.subject,
         "targets": list(event.targets),
         "request_id": event.request_id,
@@ -105,7 +105,7 @@ def entry_of(stored: JsonObject) -> AuditEntry:
             at=parse_rfc3339(_text(stored["at"])),
             key=_text(stored["key"]),
             action=_text(stored["action"]),
-            admission=Admission(_text(stored["admission"])),
+            verdict=Verdict(_text(stored["verdict"])),
             subject=None if subject is None else _text(subject),
             targets=tuple(_text(target) for target in targets),
             request_id=_text(stored["request_id"]),

@@ -14,6 +14,7 @@ from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Caller, Space
 from lethe.domain.json_values import canonical
 from lethe.entry.about import spoken_of
+from lethe.entry.auditing import Auditor
 from lethe.entry.authorizer import caller_of
 from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event, HttpResponse, LambdaContext
@@ -42,11 +43,17 @@ class Application:
     """Dispatches events to operations. One is built per function at cold start."""
 
     def __init__(
-        self, operations: Mapping[str, Operation], open_space: OpenSpace, idempotency: Idempotency, observer: Observer
+        self,
+        operations: Mapping[str, Operation],
+        open_space: OpenSpace,
+        idempotency: Idempotency,
+        auditor: Auditor,
+        observer: Observer,
     ) -> None:
         self._operations = operations
         self._open_space = open_space
         self._idempotency = idempotency
+        self._auditor = auditor
         self._observer = observer
 
     def __call__(self, event: Event, context: LambdaContext) -> HttpResponse:
@@ -78,7 +85,8 @@ class Application:
         if caller is None:
             raise Unauthenticated
         if not any(caller.may(permission) for permission in route.permissions):
-            raise Forbidden("this key lacks the permission " + " or ".join(route.permissions))
+            bare = Call(caller, {}, None, None)
+            return self._auditor.beside(route, bare, context.aws_request_id, lambda: _refuse(route))
         headers = event.get("headers") or {}
         raw = read_body(route, event, headers)
         call = Call(
@@ -90,9 +98,13 @@ class Application:
             lambda: context.get_remaining_time_in_millis() / 1_000,
         )
         key = headers.get("idempotency-key")
-        if key is None or route.method not in ("POST", "PUT", "PATCH"):
-            return _success(operation(call))
-        return self._once(key, route, call, raw, operation)
+
+        def run() -> HttpResponse:
+            if key is None or route.method not in ("POST", "PUT", "PATCH"):
+                return _success(operation(call))
+            return self._once(key, route, call, raw, operation)
+
+        return self._auditor.beside(route, call, context.aws_request_id, run)
 
     def _once(self, key: str, route: Route, call: Call, raw: bytes, operation: Operation) -> HttpResponse:
         request = (route.key, *sorted(call.path.values()), str(call.if_match), _same_body(raw))
@@ -107,6 +119,11 @@ class Application:
         if replayed:
             response["headers"][REPLAYED_HEADER] = "true"
         return response
+
+
+def _refuse(route: Route) -> HttpResponse:
+    """Raises Forbidden."""
+    raise Forbidden("this key lacks the permission " + " or ".join(route.permissions))
 
 
 def _same_body(raw: bytes) -> str:

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from lethe.domain.identity import Permission
 from lethe.domain.immutable import immutable
-from lethe.entry.api import entities, erasures, memories, recall, sessions
+from lethe.entry.api import audit, entities, erasures, memories, recall, sessions
 from lethe.entry.api.types import Body, Out, Query
 
 MAXIMUM_BODY_BYTES: Final = 5 * 1024 * 1024
@@ -355,6 +355,16 @@ ROUTES: tuple[Route, ...] = (
         "Let go what a hold kept",
         _GOVERN,
         {204: None},
+    ),
+    Route(
+        "GET",
+        "/v1/audit",
+        "govern",
+        "list_audit",
+        "Who did what with a user's memory, newest first",
+        _GOVERN,
+        {200: audit.AuditOut},
+        query=audit.ListAudit,
     ),
     Route("GET", "/v1/health", "recall", "health", "Whether the service answers", (), {200: recall.HealthOut}),
     Route("GET", "/v1/openapi.json", "recall", "openapi", "This description", (), {200: None}),

@@ -19,12 +19,18 @@ def _whole(default: int, least: int, most: int) -> int:
 
 
 Flavour = Literal["managed", "serverless", "local"]
+Audited = Literal["all", "writes", "off"]
 _ALIAS = "lethe-memories"
 
 
 def _flavour() -> Flavour:
     """What kind of OpenSearch it is; a node of one's own is ``local``."""
     return field(default="managed", metadata={"choices": ("managed", "serverless", "local")})
+
+
+def _audited() -> Audited:
+    """Which requests leave an entry in the audit trail: all, all but those that only read, or none."""
+    return field(default="all", metadata={"choices": ("all", "writes", "off")})
 
 
 def _key() -> str | None:
@@ -90,6 +96,7 @@ class DataSettings(Settings):
     sessions_table: str
     entities_table: str
     memories_table: str
+    ledger_table: str
     secret_arn: str | None = None
     """The secret with the root key of subject hashes and cursor signatures."""
     master_key: str | None = _key()
@@ -101,8 +108,8 @@ class DataSettings(Settings):
 
 
 @immutable(kw_only=True)
-class WriteSettings(DataSettings):
-    """Of the function ``write``."""
+class WritingSettings(DataSettings):
+    """What every function needs that writes memories."""
 
     second_embedder: str | None = None
     """A model whose vectors memories carry beside those of ``embedder``, while one takes the other's place."""
@@ -111,9 +118,17 @@ class WriteSettings(DataSettings):
 
 
 @immutable(kw_only=True)
+class WriteSettings(WritingSettings):
+    """Of the function ``write``."""
+
+    audit: Audited = _audited()
+
+
+@immutable(kw_only=True)
 class RecallSettings(DataSettings):
     """Of the function ``recall``."""
 
+    audit: Audited = _audited()
     search_engine: Literal["scan", "opensearch"] = field(default="scan", metadata={"choices": ("scan", "opensearch")})
     opensearch_url: str | None = None
     """The cluster's address with scheme; demanded by the engine ``opensearch``."""
@@ -166,12 +181,11 @@ class IndexSettings(Settings):
 
 
 @immutable(kw_only=True)
-class ErasingSettings(WriteSettings):
+class ErasingSettings(WritingSettings):
     """What deleting needs: everything that holds a subject's data, and the machine that erases."""
 
-    LOCAL_ONLY: ClassVar[frozenset[str]] = WriteSettings.LOCAL_ONLY | {"step_functions_endpoint"}
+    LOCAL_ONLY: ClassVar[frozenset[str]] = WritingSettings.LOCAL_ONLY | {"step_functions_endpoint"}
 
-    ledger_table: str
     access_table: str
     opensearch_url: str | None = None
     """The cluster's address with scheme; None where no index is kept."""
@@ -185,6 +199,8 @@ class ErasingSettings(WriteSettings):
 @immutable(kw_only=True)
 class GovernSettings(ErasingSettings):
     """Of the function ``govern``: erasures are asked for here, and parts of a subject are deleted."""
+
+    audit: Audited = _audited()
 
 
 @immutable(kw_only=True)
@@ -217,6 +233,17 @@ class ReceiptKeySettings(Settings):
 
     receipt_key_arn: str | None = None
     receipt_key_file: str | None = None
+
+
+@immutable(kw_only=True)
+class AuditSettings(Settings):
+    """Of ``lethe audit``. The root key is needed to find a user's entries, and for nothing else."""
+
+    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {"master_key"}
+
+    ledger_table: str
+    secret_arn: str | None = None
+    master_key: str | None = _key()
 
 
 @immutable(kw_only=True)

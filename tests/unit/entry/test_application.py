@@ -17,6 +17,7 @@ from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event
 from lethe.entry.idempotency import Idempotency
 from lethe.errors import Conflict, LetheError, NotFound, Throttled, Unavailable
+from tests.fakes.audit import FakeAuditTrail, fake_auditor
 from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
 from tests.fakes.time_and_ids import FixedClock
 
@@ -54,6 +55,7 @@ class House:
             {"search_memories": operation, "health": operation},
             lambda caller, user_id: Space(caller.tenant, str(user_id), 1),
             idempotency,
+            fake_auditor(FakeAuditTrail(), FixedClock()),
             self.listener,
         )
 

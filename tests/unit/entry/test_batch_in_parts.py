@@ -20,6 +20,7 @@ from lethe.services.remember import Remember
 from lethe.services.spaces import Spaces
 from lethe.services.standing import Standing
 from lethe.services.storing import CHUNK_CHARACTERS
+from tests.fakes.audit import FakeAuditTrail, fake_auditor
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.time_and_ids import FixedClock, SequentialIds
 from tests.support.stores import fake_stores
@@ -56,6 +57,7 @@ class House:
             MemoryWrites(spaces, remember, desk, clock, ids).operations(),
             spaces.for_writing,
             Idempotency(stores.idempotency, standing, key, clock),
+            fake_auditor(FakeAuditTrail(), clock),
             Listener(),
         )
 

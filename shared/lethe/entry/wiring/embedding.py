@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lethe.entry.settings import ReembedSettings, WriteSettings
+from lethe.entry.settings import ReembedSettings, WritingSettings
 from lethe.entry.wiring.stores import open_database, read_secret
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def open_embedder(region: str, name: str, url: str | None = None, key_arn: str |
     return make_embedder(name, region=region, url=url, api_key=api_key)
 
 
-def memory_embedder(settings: WriteSettings | ReembedSettings) -> MemoryEmbedder:
+def memory_embedder(settings: WritingSettings | ReembedSettings) -> MemoryEmbedder:
     """What gives memories their vectors: of the model that serves, and of the second one where there is one."""
     from lethe.services.embedding import MemoryEmbedder
 

@@ -1,0 +1,71 @@
+"""Writing the audit trail: who asked for what about whom, with every name hidden before anything is kept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lethe.domain.audit import AuditEntry, AuditEvent, Verdict
+from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of, subject_of
+from lethe.domain.immutable import immutable
+from lethe.ports import AuditTrail, Clock
+
+MOST_TARGETS: Final = 20
+"""Of one entry; an erasure that names more memories has all of them in its own record."""
+
+
+@immutable
+class Named:
+    """What a request names, as it was sent. ``ids`` are those that Lethe made; they are kept as they are."""
+
+    user_id: str | None = None
+    ids: tuple[str, ...] = ()
+    session_id: str | None = None
+    entity_key: str | None = None
+    hold: str | None = None
+
+
+class AuditBook:
+    """Makes entries of requests."""
+
+    def __init__(self, trail: AuditTrail, master_key: bytes, clock: Clock) -> None:
+        self._trail = trail
+        self._master_key = master_key
+        self._clock = clock
+
+    def record(self, caller: Caller, action: str, request_id: str, named: Named, permitted: bool) -> AuditEntry:
+        """Add an entry. ``permitted`` is whether the key may do such a thing at all; whether it covers the user is
+        found here. Raises Unavailable or Throttled.
+        """
+        subject = self._subject(caller, named.user_id)
+        covered = subject is None or caller.covers(subject)
+        event = AuditEvent(
+            tenant=caller.tenant,
+            at=self._clock.now(),
+            key=hidden("key", caller.tenant, caller.key_id, self._master_key),
+            action=action,
+            verdict=Verdict.ALLOWED if permitted and covered else Verdict.REFUSED,
+            subject=subject,
+            targets=self._targets(caller.tenant, subject, named),
+            request_id=request_id,
+        )
+        return self._trail.append(event)
+
+    def _subject(self, caller: Caller, user_id: str | None) -> str | None:
+        """The subject that the request is about; None where it names none, or what is no user id."""
+        if user_id is None:
+            return caller.subjects[0] if len(caller.subjects) == 1 and caller.subjects[0] != EVERY_USER else None
+        try:
+            return subject_of(caller.tenant, user_id, self._master_key)
+        except ValueError:
+            return None
+
+    def _targets(self, tenant: str, subject: str | None, named: Named) -> tuple[str, ...]:
+        found = list(named.ids[:MOST_TARGETS])
+        if named.hold is not None:
+            found.append("hold:" + hidden("hold", tenant, named.hold, self._master_key))
+        if subject is not None and named.session_id is not None:
+            found.append("session:" + session_of(tenant, subject, named.session_id, self._master_key))
+        if subject is not None and named.entity_key is not None:
+            key = hidden("entity", tenant, f"{subject}\x00{named.entity_key}", self._master_key)
+            found.append("entity:" + key)
+        return tuple(found)
