@@ -160,6 +160,8 @@ def _memory(retention: Retention, done: datetime) -> Iterator[Residual]:
     else:
         what = f"memory of the local stack until it ends; used no longer than {retention.cache_seconds} seconds"
         yield Residual("process_memory", Carries.CONTENT, None, Basis.NONE, what)
+        what = "the erasure's id and the tenant's name in the list of the local stack's executions"
+        yield Residual("executions_file", Carries.IDS, None, Basis.NONE, what)
 
 
 def _operation(retention: Retention, done: datetime) -> Iterator[Residual]:

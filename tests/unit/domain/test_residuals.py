@@ -62,9 +62,9 @@ def test_segments_have_a_date_only_where_somebody_merges() -> None:
 
 def test_a_laptop_says_what_it_does_not_know() -> None:
     strict = until(Retention("dynoxide", "scan", 14, 30, 300))
-    assert strict == {"process_memory": None, "table_file": None}
+    assert strict == {"executions_file": None, "process_memory": None, "table_file": None}
     node = until(Retention("moto", "local", 14, 30, 300, merge_days=1))
-    assert node.keys() == {"index_segments", "process_memory", "table_file"}
+    assert node.keys() == {"executions_file", "index_segments", "process_memory", "table_file"}
     assert node["table_file"] == timedelta(minutes=10)
     assert node["index_segments"] == timedelta(days=1, hours=12)
 
