@@ -21,6 +21,7 @@ from lethe.adapters.dynamodb.purge import DynamoPurge
 from lethe.adapters.dynamodb.receipts import DynamoReceipts
 from lethe.adapters.dynamodb.sessions import DynamoSessions
 from lethe.adapters.inspection import Inspector
+from lethe.adapters.inspection.index import Entries
 from lethe.adapters.inspection.tables import Tables
 from lethe.domain.erasure import Erasure, ErasureState, StepName
 from lethe.domain.identity import EVERY_USER, Caller, Permission, Space
@@ -67,6 +68,7 @@ class Erasing:
     database: Database
     inspected: DynamoDBClient
     writer: IndexWriter | None = None
+    entries: Entries | None = None
     clock: FixedClock = field(default_factory=FixedClock)
     executions: StartedExecutions = field(default_factory=StartedExecutions)
     signer: FakeSigner = field(default_factory=FakeSigner)
@@ -103,8 +105,9 @@ class Erasing:
             "sessions": table_of(models.session),
             "entities": table_of(models.entity),
             "memories": table_of(models.memory),
+            "access": table_of(models.tenant),
         }
-        self.inspector = Inspector(Tables(self.inspected, names), None, KEY, self.whole_tables)
+        self.inspector = Inspector(Tables(self.inspected, names), self.entries, KEY, self.whole_tables)
         receipts = ReceiptWriter(
             self.receipts, self.held, self.signer, RETENTION, self.inspector.method, "test", self.clock
         )

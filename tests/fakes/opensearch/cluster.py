@@ -24,6 +24,7 @@ from lethe.ports import Clock
 from tests.fakes.opensearch.bulk import Bulk
 from tests.fakes.opensearch.documents import Document, read_mapping, read_settings
 from tests.fakes.opensearch.failures import Json, NotInTheContract, Refusal, allowed, no_such_index
+from tests.fakes.opensearch.inspecting import inspect, is_pattern, matching
 from tests.fakes.opensearch.scope import scope_of
 from tests.fakes.opensearch.searching import brought, count, search, sort_values
 from tests.fakes.opensearch.store import Index, Standing
@@ -69,7 +70,8 @@ class FakeOpenSearch:
 
     def _answer(self, method: str, path: str, params: Mapping[str, object], body: bytes) -> Answer:
         alias_demanded = path.endswith("/_bulk") and dict(params) == {"require_alias": "true"}
-        if params and not (alias_demanded and self.flavour is not Flavour.SERVERLESS):
+        inspects = path.endswith("*/_search") and dict(params) == {"expand_wildcards": "open,closed"}
+        if params and not ((alias_demanded or inspects) and self.flavour is not Flavour.SERVERLESS):
             raise NotInTheContract(f"parameters {sorted(params)} are not sent")
         match = _PATH.fullmatch(path)
         if match is None:
@@ -99,6 +101,13 @@ class FakeOpenSearch:
 
     def _named(self, name: str) -> list[Index]:
         return [self.indexes[each] for each in sorted(self.aliases.get(name, {name})) if each in self.indexes]
+
+    def _matching(self, pattern: str) -> list[Index]:
+        """The indexes of a pattern, with what refreshes have shown by now."""
+        found = matching(self.indexes.values(), pattern)
+        for index in found:
+            index.refresh_by_time(self.seconds())
+        return found
 
     def _one(self, name: str) -> Index:
         """The index of this name or alias, with what refreshes have shown by now."""
@@ -191,6 +200,8 @@ class FakeOpenSearch:
         return [list(index.shard(routing).visible.values())]
 
     def _search(self, name: str, body: Json, routing: str | None) -> Json:
+        if is_pattern(name):
+            return inspect(self._matching(name), body)
         scope_of(body)
         self.searches.append(body)
         index = self._one(name)
@@ -234,7 +245,8 @@ class FakeOpenSearch:
     def _refresh(self, name: str) -> Answer:
         if not self._abilities.refreshes:
             raise Refusal(404, "not_found", "")
-        self._one(name).refresh()
+        for index in self._matching(name) if is_pattern(name) else [self._one(name)]:
+            index.refresh()
         return 200, {"_shards": {"total": 1, "successful": 1, "failed": 0}}
 
 

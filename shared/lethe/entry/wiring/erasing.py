@@ -133,6 +133,7 @@ def _verifier(settings: EraseSettings, parts: _ErasingParts) -> Verifier:
         "sessions": settings.sessions_table,
         "entities": settings.entities_table,
         "memories": settings.memories_table,
+        "access": settings.access_table,
     }
     tables = Tables(plain_client(settings.region, settings.dynamodb_endpoint), names)
     entries = None
