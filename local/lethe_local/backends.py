@@ -36,7 +36,7 @@ _PID_FILE = "dynoxide.pid"
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Running tables: their endpoint, one line that says what they are, and how to stop them.
+    """Running tables: their endpoint, one line that says what they are, how to stop them, and what they are in a word.
 
     ``containers`` is how many requests a function may serve at once without the tables becoming slow. ``streams`` are
     the tables' streams by table name, and ``late_streams`` the names of tables that had items before their stream.
@@ -46,6 +46,7 @@ class Backend:
     url: str
     description: str
     stop: Callable[[], None]
+    kind: Literal["dynamodb", "dynoxide", "moto"]
     containers: int = 4
     streams: Mapping[str, str] = field(default_factory=dict)
     late_streams: frozenset[str] = frozenset()
@@ -79,7 +80,7 @@ def open_backend(wanted: TablesWanted, state: Path, binary: Path | None, endpoin
         client = dynamodb_client(endpoint)
         late = wanted.create(client)
         line = f"tables on the DynamoDB at {endpoint}"
-        return Backend(endpoint, line, lambda: None, streams=wanted.stream_arns(client), late_streams=late)
+        return Backend(endpoint, line, lambda: None, "dynamodb", streams=wanted.stream_arns(client), late_streams=late)
     return _on_dynoxide(binary, state, wanted) if binary is not None else _on_moto(state, wanted)
 
 
@@ -126,7 +127,7 @@ def _on_dynoxide(binary: Path, state: Path, wanted: TablesWanted) -> Backend:
         server.stop()
         (state / _PID_FILE).unlink(missing_ok=True)
 
-    return Backend(server.url, line, stop, streams=wanted.stream_arns(client), late_streams=late)
+    return Backend(server.url, line, stop, "dynoxide", streams=wanted.stream_arns(client), late_streams=late)
 
 
 def _on_moto(state: Path, wanted: TablesWanted) -> Backend:
@@ -142,7 +143,7 @@ def _on_moto(state: Path, wanted: TablesWanted) -> Backend:
     line = f"tables on moto, in memory, saved in tables.json{left}; durable and faster: {HOW_TO_GET}"
     # One call at a time goes through moto: more would only wait there until the client's time-out.
     streams = wanted.stream_arns(client)
-    return Backend(server.url, line, server.stop, containers=2, streams=streams, keeps_streams=False)
+    return Backend(server.url, line, server.stop, "moto", containers=2, streams=streams, keeps_streams=False)
 
 
 def _find_or_install(root: Path, tools: Path, say: Callable[[str], None]) -> Path | None:

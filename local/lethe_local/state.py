@@ -15,6 +15,7 @@ _STATE_FILES = (
     "dynoxide.db*",
     "tables.json*",
     "master_key",
+    "receipt_key.pem*",
     "dev_key.json",
     "streams.json*",
     "executions.json*",
@@ -65,6 +66,11 @@ class StateFolder:
     def node_pid_file(self) -> Path:
         """Says which process that node is, for the next stack when this one is killed."""
         return self.path / "opensearch.pid"
+
+    @property
+    def receipt_key_file(self) -> Path:
+        """Where the key is kept that signs receipts, once there was one to sign."""
+        return self.path / "receipt_key.pem"
 
     def master_key(self) -> str:
         """The root key of subject hashes and cursor signatures: made once, the same over restarts."""
