@@ -53,6 +53,7 @@ def fill(house: Erasing, space: Space, word: str, memories: int = 4) -> Filled:
         house.entities.put(space, entity(f"{word}-there", session_id=f"s-{word}"), None),
     )
     _answer(house, space, word, {stated[0].id, about_session(f"s-{word}")})
+    house.clock.move(timedelta(seconds=1))  # what is asked for next comes after all this
     return Filled(space, (*stated[:-1], newest, beside), made_of, appended.session, values)
 
 

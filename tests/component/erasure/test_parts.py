@@ -1,0 +1,130 @@
+"""Erasing parts of a subject: single memories, a session, kinds and times, with what rests on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from math import inf
+
+import pytest
+
+from lethe.domain.erasure import ErasureState, MemoriesWithin, StepName, TheseMemories, WholeSubject
+from lethe.domain.idempotency import about_session
+from lethe.domain.identity import Caller
+from lethe.domain.memory import MemoryKind
+from lethe.errors import Erased, VersionConflict
+from lethe.services.erasure.requests import NamedSession
+from tests.support.erasing import Erasing
+from tests.support.subjects import Filled, fill
+
+pytestmark = pytest.mark.dynoxide
+
+
+@pytest.fixture
+def filled(house: Erasing, caller: Caller) -> Filled:
+    fill(house, house.write(caller, "bob"), "BOBWORD")
+    return fill(house, house.write(caller, "alice"), "W")
+
+
+def left(house: Erasing, caller: Caller) -> set[str]:
+    return {memory.id for memory in house.memories.all(house.spaces.for_reading(caller, "alice"))}
+
+
+def test_a_memory_goes_with_what_was_made_of_it(house: Erasing, caller: Caller, filled: Filled) -> None:
+    target, *others = filled.memories
+    begun = house.requests.delete(caller, "alice", TheseMemories((target.id,)), None, lambda: inf)
+    assert begun is not None
+    assert begun.unreadable_since is not None
+    assert left(house, caller) == {memory.id for memory in others}
+    assert house.memories.history(filled.space, target.id) == ()
+
+    done = house.drive(begun)
+
+    assert done.state is ErasureState.COMPLETED
+    assert done.step(StepName.MEMORIES).deleted == 1
+    assert left(house, caller) == {memory.id for memory in others}
+    assert house.answers.forget(filled.space, {target.id}) == 0
+
+
+def test_a_neighbour_loses_the_context_that_repeats_what_went(house: Erasing, caller: Caller, filled: Filled) -> None:
+    target, beside = filled.memories[0], filled.memories[-1]
+    assert beside.context is not None
+    house.erase(caller, "alice", TheseMemories((target.id,)))
+    rebuilt = house.memories.get(filled.space, beside.id)
+    assert rebuilt is not None
+    assert (rebuilt.text, rebuilt.context, rebuilt.context_from) == (beside.text, None, ())
+    assert rebuilt.version > beside.version
+    assert rebuilt.embedding is not None
+    assert "message 0" not in str(house.memories.history(filled.space, beside.id))
+
+
+def test_a_session_goes_with_what_was_taken_from_it(house: Erasing, caller: Caller, filled: Filled) -> None:
+    done = house.erase(caller, "alice", NamedSession("s-W"))
+    now = house.clock.now()
+    assert done.state is ErasureState.COMPLETED
+    assert house.sessions.get(filled.space, "s-W", now) is None
+    assert left(house, caller) == {memory.id for memory in filled.memories[1:]}
+    assert [value.key for value in house.entities.list(filled.space, now)] == ["W-own"]
+    assert house.answers.forget(filled.space, {about_session("s-W")}) == 0
+    assert "s-W" not in str(house.receipt(done))
+
+
+def test_kinds_and_times(house: Erasing, caller: Caller, filled: Filled) -> None:
+    kinds = (MemoryKind.PROFILE, MemoryKind.SUMMARY)
+    until = max(memory.created_at for memory in filled.memories)
+    expected = {m.id for m in filled.memories if m.kind not in kinds or m.created_at >= until}
+    done = house.erase(caller, "alice", MemoriesWithin(kinds, None, until))
+    dropped = {filled.derived.id}
+    assert done.state is ErasureState.COMPLETED
+    assert left(house, caller) == expected - dropped
+
+
+def test_what_is_written_after_the_request_is_no_business_of_it(house: Erasing, caller: Caller, filled: Filled) -> None:
+    begun = house.begin(caller, "alice", MemoriesWithin((MemoryKind.FACT, MemoryKind.PROFILE), None, None))
+    house.clock.move(timedelta(seconds=1))
+    later = replace(filled.memories[0], id=house.ids.new("mem_"), created_at=house.clock.now(), content_hash="later")
+    house.memories.add(filled.space, [replace(later, kind=MemoryKind.PROFILE)])
+    done = house.drive(begun)
+    assert done.state is ErasureState.COMPLETED
+    assert later.id in left(house, caller)
+
+
+def test_what_is_not_there_is_deleted_without_an_erasure(house: Erasing, caller: Caller, filled: Filled) -> None:
+    wanted = TheseMemories((house.ids.new("mem_"),))
+    assert house.requests.delete(caller, "alice", wanted, None, lambda: inf) is None
+    assert house.requests.delete(caller, "alice", NamedSession("none"), None, lambda: inf) is None
+    assert house.requests.delete(caller, "nobody", NamedSession("none"), None, lambda: inf) is None
+    assert house.requests.list(caller, 10, None).items == ()
+    assert house.erase(caller, "alice", wanted).state is ErasureState.COMPLETED
+
+
+def test_another_version_is_not_deleted(house: Erasing, caller: Caller, filled: Filled) -> None:
+    changed = filled.memories[-2]
+    with pytest.raises(VersionConflict) as refused:
+        house.requests.delete(caller, "alice", TheseMemories((changed.id,)), 1, lambda: inf)
+    assert refused.value.current_version == changed.version == 2
+    assert house.requests.delete(caller, "alice", TheseMemories((changed.id,)), 2, lambda: inf) is not None
+    assert changed.id not in left(house, caller)
+
+
+def test_a_part_of_who_is_being_erased_is_part_of_that(house: Erasing, caller: Caller, filled: Filled) -> None:
+    part = house.begin(caller, "alice", NamedSession("s-W"))
+    whole = house.begin(caller, "alice", WholeSubject())
+    assert house.begin(caller, "alice", NamedSession("s-W")).id == whole.id
+    with pytest.raises(Erased):
+        house.requests.delete(caller, "alice", NamedSession("s-W"), None, lambda: inf)
+    assert house.drive(whole).state is ErasureState.COMPLETED
+    assert house.drive(part).state is ErasureState.COMPLETED
+
+
+def test_without_time_the_machine_does_the_rest(house: Erasing, caller: Caller, filled: Filled) -> None:
+    everything = MemoriesWithin()
+    many = fill(house, house.write(caller, "carol"), "MANY", memories=450)
+    begun = house.requests.begin(caller, "carol", everything, None, lambda: 0.0)
+    assert begun.unreadable_since is None
+    assert 0 < len(house.memories.all(many.space)) < 452
+    done = house.drive(begun)
+    assert done.state is ErasureState.COMPLETED
+    assert done.unreadable_since is not None
+    assert house.memories.all(many.space) == ()
+    assert sum(done.step(name).deleted for name in (StepName.MEMORIES, StepName.DERIVED)) >= 452
