@@ -12,7 +12,8 @@ import pytest
 from lethe.entry.left_out import LEFT_OUT
 
 ROOT = Path(__file__).resolve().parents[3]
-TABLES = {f"LETHE_{name}_TABLE": name.lower() for name in ("ACCESS", "SUBJECTS", "SESSIONS", "ENTITIES", "MEMORIES")}
+NAMES = ("ACCESS", "SUBJECTS", "SESSIONS", "ENTITIES", "MEMORIES", "LEDGER")
+TABLES = {f"LETHE_{name}_TABLE": name.lower() for name in NAMES}
 ENVIRONMENT = {
     **TABLES,
     "AWS_REGION": "us-east-1",
