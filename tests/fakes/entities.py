@@ -60,6 +60,10 @@ class FakeEntities:
                 self._heads.raise_revision(space)
             return len(gone)
 
+    def sessions(self, space: Space) -> tuple[str, ...]:
+        named = [session_id for owner, _, session_id in self._versions if owner == space and session_id is not None]
+        return tuple(dict.fromkeys(named))
+
     def delete_session(self, space: Space, session_id: str) -> int:
         with self._heads.lock:
             addresses = [address for address in self._versions if address[0] == space and address[2] == session_id]

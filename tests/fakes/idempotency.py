@@ -66,6 +66,12 @@ class FakeIdempotencyRecords:
                 del self._answers[key]
             return len(found)
 
+    def named(self, space: Space) -> frozenset[str]:
+        with self._lock:
+            return frozenset().union(
+                *(answer.about for (owner, _), (answer, _) in self._answers.items() if owner == space)
+            )
+
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
         with self._lock:
             claim = self._claims.get((tenant, key_digest))

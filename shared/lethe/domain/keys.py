@@ -194,13 +194,18 @@ def memory_named_in(sort_key: str) -> str:
 
 def entity_session(sort_key: str) -> str | None:
     """The session that an entity's value holds in; None for the subject's own."""
-    scope = split(sort_key)[1]
+    scope = _second(sort_key)
     return scope.removeprefix(_SESSION_SCOPE) if scope.startswith(_SESSION_SCOPE) else None
 
 
 def session_named_in(sort_key: str) -> str:
     """The session that an item of the table of sessions belongs to."""
-    return split(sort_key)[1]
+    return _second(sort_key)
+
+
+def _second(sort_key: str) -> str:
+    """The second part; empty where there is none, which no key of ours lacks."""
+    return (split(sort_key) + ("",))[1]
 
 
 def change(moment: datetime, memory_id: str) -> str:

@@ -70,6 +70,10 @@ class IdempotencyRecords(Protocol):
         """Delete the answers that speak of anything in ``about``; how many went. Their claims stay answered."""
         ...
 
+    def named(self, space: Space) -> frozenset[str]:
+        """Everything that the answers which stand speak of; consistent."""
+        ...
+
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
         """Give a claim up after a failure, so that the request may be tried again."""
         ...

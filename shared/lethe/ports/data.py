@@ -167,6 +167,10 @@ class Entities(EntityLists, Protocol):
         """
         ...
 
+    def sessions(self, space: Space) -> tuple[str, ...]:
+        """The ids of all sessions that anything is scoped to, expired and superseded values too; consistent."""
+        ...
+
     def delete_session(self, space: Space, session_id: str) -> int:
         """Delete every entity that is scoped to ``session_id``, with its history; how many items went."""
         ...

@@ -33,6 +33,7 @@ def delete_memories(
         versions = [int(item["version"]["N"]) for item in found]
         if expected_version is not None and versions != [expected_version] * len(versions):
             raise VersionConflict(next(version for version in versions if version != expected_version))
+        _forget_changes(database, partition, found)
         groups = _groups(found)
         with_head = len(groups) == 1
         gone = database.at_once(partial(_delete, database, space, with_head), groups)
@@ -43,6 +44,20 @@ def delete_memories(
             return deleted
         wait(attempt)
     raise Throttled("too many writes at once to the same memories")
+
+
+def _forget_changes(database: Database, partition: str, found: Sequence[Item]) -> None:
+    """Delete the notes that these memories were changed, before they go: nobody would find them afterwards. A memory
+    that was never changed has none.
+    """
+    changed = {str(item["id"]["S"]) for item in found if int(item["version"]["N"]) > 1}
+    if not changed:
+        return
+    note = database.models.change
+    notes = database.query(note, partition, keys.beginning_with(keys.CHANGES), attributes=("sk", "memory_id"))
+    database.delete_many(
+        note, [(partition, str(item["sk"]["S"])) for item in notes if item["memory_id"]["S"] in changed]
+    )
 
 
 def _groups(found: Sequence[Item]) -> list[list[Item]]:

@@ -128,6 +128,13 @@ class DynamoEntities:
         items = self._database.query(self._row, partition, keys.beginning_with(prefix), attributes=("sk",))
         return [str(item["sk"]["S"]) for item in items]
 
+    def sessions(self, space: Space) -> tuple[str, ...]:
+        """One query over the names of all values."""
+        partition = keys.space_partition(space)
+        items = self._database.query(self._row, partition, keys.everything(), attributes=("sk",))
+        named = (keys.entity_session(str(item["sk"]["S"])) for item in items)
+        return tuple(dict.fromkeys(session_id for session_id in named if session_id is not None))
+
     def delete_session(self, space: Space, session_id: str) -> int:
         """Two queries, batches, and one raise of the revision."""
         partition = keys.space_partition(space)

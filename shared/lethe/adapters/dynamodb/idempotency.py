@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from datetime import datetime
 from functools import partial
 
 from lethe.adapters.dynamodb.database import Database
 from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
+from lethe.adapters.dynamodb.models import AnswerRow
 from lethe.adapters.dynamodb.sessions import expired
 from lethe.domain import keys
 from lethe.domain.idempotency import KEPT, Claim, StoredAnswer
@@ -92,13 +93,20 @@ class DynamoIdempotencyRecords:
 
     def forget(self, space: Space, about: Set[str]) -> int:
         """One query over the names of the subject's answers, and a batch of deletes when some speak of ``about``."""
-        partition = keys.subject_partition(space.tenant, space.subject)
-        kept = self._database.query(
-            self._answer, partition, keys.beginning_with(keys.answers(space.epoch)), attributes=("pk", "sk", "about")
-        )
-        found = [row for row in map(self._answer.from_raw_data, kept) if not about.isdisjoint(row.about or ())]
+        found = [row for row in self._kept(space) if not about.isdisjoint(row.about or ())]
         self._database.delete_many(self._answer, [(row.pk, row.sk) for row in found])
         return len({row.sk.rpartition("#")[0] for row in found})
+
+    def named(self, space: Space) -> frozenset[str]:
+        """One query over the names of the subject's answers."""
+        return frozenset().union(*(row.about or () for row in self._kept(space)))
+
+    def _kept(self, space: Space) -> Iterator[AnswerRow]:
+        """The parts of all answers of an epoch, without their bodies."""
+        partition = keys.subject_partition(space.tenant, space.subject)
+        within = keys.beginning_with(keys.answers(space.epoch))
+        items = self._database.query(self._answer, partition, within, attributes=("pk", "sk", "about"))
+        return map(self._answer.from_raw_data, items)
 
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
         """One conditional delete; a claim that is answered, or another's, stays."""

@@ -47,10 +47,13 @@ class DynamoPurge:
         return Stock(*self._database.at_once(lambda one: self._database.count(*one), ranges))
 
     def memories(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
-        """The partition in the table of memories. What belongs to a held memory stays with it."""
+        """The partition in the table of memories. What belongs to a held memory stays with it; a hold on everything
+        keeps whatever is there.
+        """
         row, partition = self._database.models.memory, keys.space_partition(space)
-        if not holds:
-            return self._purge(row, partition, keys.everything(), time_left)
+        if not holds or holds_all(holds) is not None:
+            keeps = self._keeps(space, holds, lambda sort_key: None)
+            return self._purge(row, partition, keys.everything(), time_left, keeps)
         described = ("id", "kind", "created_at", "session_id")
         rows = self._database.query(row, partition, keys.beginning_with(keys.MEMORIES), attributes=described)
         held = {str(item["id"]["S"]) for item in rows if holding(holds, self._memory(space, item)) is not None}
@@ -136,8 +139,9 @@ def _places(partition: str, items: Iterable[Item]) -> list[tuple[str, str]]:
     return [(partition, str(item["sk"]["S"])) for item in items]
 
 
-def _memory_of(item: Item) -> str:
-    """The memory that an item of the memories table belongs to."""
+def _memory_of(item: Item) -> str | None:
+    """The memory that an item of the memories table belongs to; None for one with a key that Lethe does not give."""
     if "memory_id" in item:
         return str(item["memory_id"]["S"])
-    return keys.memory_named_in(str(item["sk"]["S"]))
+    sort_key = str(item["sk"]["S"])
+    return keys.memory_named_in(sort_key) if sort_key.startswith((keys.MEMORIES, keys.OLD_MEMORIES)) else None

@@ -7,11 +7,12 @@ order is that of the steps: entries of the index, what was derived, the memories
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Final
 
 from lethe.domain.erasure import Erasure, MemoriesWithin, OneSession, StepName, TheseMemories
 from lethe.domain.holds import Hold, HoldTarget, covers, holding
-from lethe.domain.idempotency import about_session
+from lethe.domain.idempotency import about_session, session_named
 from lethe.domain.identity import Space, session_of
 from lethe.domain.immutable import immutable
 from lethe.domain.indexing import Change, Remove
@@ -188,31 +189,34 @@ class PartialDeletion:
     def _choose(self, erasure: Erasure, space: Space) -> _Chosen:
         lineages = self._memories.lineages(space)
         holds = self._holds.of_subject(space.tenant, space.subject) if space.holds else ()
+        named = self._sessions_named(erasure, space, lineages)
+        anew = self._begun_anew(erasure, space, named)
         keeping = {lineage.id: self._holding(space, holds, lineage) for lineage in lineages} if holds else {}
-        wanted = [lineage for lineage in lineages if self._wanted(erasure, space, lineage)]
+        wanted = [lineage for lineage in lineages if self._wanted(erasure, space, lineage, anew)]
         goes = [lineage for lineage in wanted if keeping.get(lineage.id) is None]
         follows = consequences(lineages, {lineage.id for lineage in goes})
         dropped = [lineage for lineage in lineages if lineage.id in follows.dropped and not keeping.get(lineage.id)]
-        sessions, kept_sessions = self._sessions_of(erasure, space, holds)
+        sessions, keeps_session = self._sessions_of(erasure, holds, () if anew is not None else named)
         names = {name for lineage in wanted if (name := keeping.get(lineage.id))}
-        names |= {hold.name for hold in holds} if kept_sessions else set()
+        names |= set() if keeps_session is None else {keeps_session}
         return _Chosen(
             tuple(goes),
             tuple(dropped),
             frozenset(memory_id for memory_id in follows.rebuilt if not keeping.get(memory_id)),
             sessions,
-            len(wanted) - len(goes) + kept_sessions,
+            len(wanted) - len(goes) + (keeps_session is not None),
             tuple(sorted(names)),
         )
 
-    def _wanted(self, erasure: Erasure, space: Space, lineage: Lineage) -> bool:
+    def _wanted(self, erasure: Erasure, space: Space, lineage: Lineage, anew: datetime | None) -> bool:
         """Whether a memory is within the scope. What was made after the request is none of its business, unless it was
-        taken from a session that goes.
+        taken from a session that goes; ``anew`` is when another session was begun under its id.
         """
-        target = self._target(space, lineage)
         if isinstance(erasure.scope, MemoriesWithin) and lineage.created_at > erasure.requested_at:
             return False
-        return covers(erasure.scope, target)
+        if anew is not None and lineage.created_at >= anew:
+            return False
+        return covers(erasure.scope, self._target(space, lineage))
 
     def _target(self, space: Space, lineage: Lineage) -> HoldTarget:
         session = None if lineage.session_id is None else self._named(space, lineage.session_id)
@@ -221,18 +225,33 @@ class PartialDeletion:
     def _holding(self, space: Space, holds: Sequence[Hold], lineage: Lineage) -> str | None:
         return holding(holds, self._target(space, lineage))
 
-    def _sessions_of(self, erasure: Erasure, space: Space, holds: Sequence[Hold]) -> tuple[tuple[str, ...], int]:
-        """The session that goes, found by its keyed hash; and 1 when a hold keeps it."""
+    def _sessions_named(self, erasure: Erasure, space: Space, lineages: Sequence[Lineage]) -> tuple[str, ...]:
+        """The id of the session that goes, found by its keyed hash in whatever names sessions: its messages may have
+        expired long before its memories, its values and the answers that speak of it.
+        """
         if not isinstance(erasure.scope, OneSession):
-            return (), 0
-        found = [
-            session_id
-            for session_id in self._sessions.ids(space)
-            if self._named(space, session_id) == erasure.scope.session
-        ]
-        if found and holding(holds, HoldTarget(session=erasure.scope.session)) is not None:
-            return (), 1
-        return tuple(found), 0
+            return ()
+        names = [*self._sessions.ids(space), *self._entities.sessions(space)]
+        names += [lineage.session_id for lineage in lineages if lineage.session_id is not None]
+        names += [name for each in self._answers.named(space) if (name := session_named(each)) is not None]
+        return tuple(name for name in dict.fromkeys(names) if self._named(space, name) == erasure.scope.session)
+
+    def _begun_anew(self, erasure: Erasure, space: Space, session_ids: Sequence[str]) -> datetime | None:
+        """When a session was begun after the request under the id of the one that goes: that one is gone then, and the
+        other is not meant.
+        """
+        heads = (self._sessions.get(space, session_id, erasure.requested_at) for session_id in session_ids)
+        later = (head.created_at for head in heads if head is not None and head.created_at > erasure.requested_at)
+        return next(later, None)
+
+    def _sessions_of(
+        self, erasure: Erasure, holds: Sequence[Hold], session_ids: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], str | None]:
+        """The sessions that go, or the hold that keeps them."""
+        if not session_ids or not isinstance(erasure.scope, OneSession):
+            return (), None
+        name = holding(holds, HoldTarget(session=erasure.scope.session))
+        return (session_ids, None) if name is None else ((), name)
 
     def _named(self, space: Space, session_id: str) -> str:
         return session_of(space.tenant, space.subject, session_id, self._master_key)
