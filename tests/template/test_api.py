@@ -85,7 +85,14 @@ def test_the_command_line_finds_what_it_needs_in_the_outputs() -> None:
         "LETHE_EMBEDDER": "<EmbedderName>",
     }
     index = {"LETHE_OPENSEARCH_URL": "<SearchUrl>", "LETHE_OPENSEARCH_FLAVOUR": "<SearchFlavour>"}
-    assert settings == access | always | index
+    models = {
+        "LETHE_EMBEDDER_URL": "<EmbedderAddress>",
+        "LETHE_EMBEDDER_KEY_ARN": "<EmbedderKeyArn>",
+        "LETHE_SECOND_EMBEDDER": "<SecondEmbedderName>",
+        "LETHE_SECOND_EMBEDDER_URL": "<SecondEmbedderAddress>",
+        "LETHE_SECOND_EMBEDDER_KEY_ARN": "<SecondEmbedderKeyArn>",
+    }
+    assert settings == access | always | models | index
     assert "ApiUrl" in outputs
     scanning = {name: text for name, text in outputs.items() if "Condition" not in mapping(declared[name])}
     assert environment_of_stack("lethe", fetch=lambda _: scanning) == access | always

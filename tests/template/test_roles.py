@@ -9,6 +9,7 @@ import pytest
 from lethe.domain.json_values import JsonObject
 from tests.template.stack import EMBEDDER_SECRET, FUNCTIONS, KMS_KEY, ROOT, Stack, items, mapping, stack
 
+TITAN_SETTING = "bedrock:amazon.titan-embed-text-v2:0"
 TITAN = "arn:aws:bedrock:us-east-1::foundation-model/amazon.titan-embed-text-v2:0"
 
 TABLE_RIGHTS = {
@@ -25,12 +26,14 @@ TABLE_RIGHTS = {
         "MemoriesTable": {
             "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
         },
+        "LedgerTable": {"PutItem", "Query"},
     },
     "RecallFunction": {
         "SubjectsTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "SessionsTable": {"GetItem", "Query"},
         "EntitiesTable": {"GetItem", "Query"},
         "MemoriesTable": {"GetItem", "BatchGetItem", "Query"},
+        "LedgerTable": {"PutItem", "Query"},
     },
 }  # fmt: skip
 
@@ -132,6 +135,21 @@ def test_an_own_key_is_used_through_the_stores_only(function: str) -> None:
 def test_only_the_configured_model_may_be_invoked(function: str, embedder: str, resources: list[str]) -> None:
     allowed = rights(stack(Embedder=embedder), function)
     assert [resource for action, resource in allowed if action.startswith("bedrock:")] == resources
+
+
+@pytest.mark.parametrize("function", ["WriteFunction", "RecallFunction"])
+def test_while_models_are_exchanged_both_may_be_invoked(function: str) -> None:
+    """Role and settings of a function do not change at one moment: neither order may refuse a model."""
+    cohere = "bedrock:cohere.embed-multilingual-v3?dimensions=1024"
+    before, after = stack(SecondEmbedder=cohere), stack(Embedder=cohere, SecondEmbedder=TITAN_SETTING)
+    assert rights(before, function) == rights(after, function)
+    assert rights(before, function) - rights(stack(), function) == {
+        ("bedrock:InvokeModel", "arn:aws:bedrock:us-east-1::foundation-model/cohere.embed-multilingual-v3")
+    }
+    with_key = rights(
+        stack(SecondEmbedder="openai:m?dimensions=8", SecondEmbedderKeySecretArn=EMBEDDER_SECRET), function
+    )
+    assert with_key - rights(stack(), function) == {("secretsmanager:GetSecretValue", EMBEDDER_SECRET)}
 
 
 @pytest.mark.parametrize("function", ["WriteFunction", "RecallFunction"])
