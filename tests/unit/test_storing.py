@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
 from lethe.errors import Throttled, Unavailable
-from lethe.ports import Stored
+from lethe.ports import Memories, Stored
 from lethe.services.embedding import MemoryEmbedder
 from lethe.services.storing import CHUNK_CHARACTERS, CHUNK_MEMORIES, TO_BEGIN, Storing, unlimited
 from tests.fakes.embedder import FakeEmbedder
@@ -47,7 +47,9 @@ class House:
 
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         stores = fake_stores()
-        self.memories = stores.memories
+        assert isinstance(stores.heads, FakeSubjectHeads)
+        self.heads, self.threads = stores.heads, threads
+        self.memories: Memories = stores.memories
         self.space: Space = stores.new_space()
         self.left = 29.0
         self.embedded = 0
@@ -118,6 +120,64 @@ def test_duplicates_within_a_request_and_across_chunks(house: House) -> None:
     new = long_ones(PER_CHUNK + 1)
 
     assert house.store([*new, memory(new[0].text), memory(new[-1].text)]) == "n" * len(new) + "dd"
+
+
+class Vanishing(FakeMemories):
+    """Deletes what a statement is the duplicate of, between the write that finds that and the read of it."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house.heads)
+        self.house = house
+        self.deletions = 0
+        self.takes_the_embedder_away = False
+
+    def get_many(self, space: Space, memory_ids: Sequence[str]) -> dict[str, Memory]:
+        if self.deletions:
+            self.deletions -= 1
+            self.house.embedder_away = self.takes_the_embedder_away
+            self.delete(space, memory_ids)
+        return super().get_many(space, memory_ids)
+
+
+@pytest.mark.parametrize("count", [1, 3, CHUNK_MEMORIES + 5])
+def test_a_statement_whose_double_is_deleted_at_the_same_moment_is_stored_again(house: House, count: int) -> None:
+    memories = vanishing(house)
+    known = [memory(f"I like tea {n}") for n in range(1 + count // 2)]
+    assert house.store(known) == "n" * len(known)
+    memories.deletions = 1
+    assert house.store([memory(f"I like tea {n}") for n in range(count)]) == "n" * count
+    assert memories.count(house.space) == count
+
+
+def test_doubles_within_the_request_follow_the_one_that_is_stored_again(house: House) -> None:
+    memories = vanishing(house)
+    assert house.store([memory("I like tea")]) == "n"
+    memories.deletions = 1
+    kept = house.storing.store(lambda: house.space, [memory("I like tea"), memory("I like tea")], None, unlimited)
+    assert [(one.new, one.memory is not None) for one in kept if one is not None] == [(True, True), (False, True)]
+
+
+def test_other_items_are_kept_when_one_cannot_be_stored_again(house: House) -> None:
+    memories = vanishing(house)
+    assert house.store([memory("I like tea")]) == "n"
+    memories.deletions, memories.takes_the_embedder_away = 1, True
+    assert house.store([memory("I like tea"), memory("I like ale")]) == "-n"
+    house.embedder_away = False
+    assert house.store([memory("I like ale")]) == "d"
+
+
+def test_when_nothing_else_can_be_said_the_failure_is(house: House) -> None:
+    memories = vanishing(house)
+    assert house.store([memory("I like tea")]) == "n"
+    memories.deletions, memories.takes_the_embedder_away = 1, True
+    with pytest.raises(Unavailable):
+        house.store([memory("I like tea")])
+
+
+def vanishing(house: House) -> Vanishing:
+    memories = Vanishing(house)
+    house.memories, house.storing = memories, Storing(memories, MemoryEmbedder(Embedder(house)), house.threads)
+    return memories
 
 
 def test_when_the_embedder_goes_away_the_rest_is_left(house: House) -> None:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from datetime import datetime
 
+from lethe.domain.blank import is_blank
 from lethe.domain.identity import Permission
 from lethe.domain.immutable import immutable
 
@@ -56,7 +57,7 @@ def chosen_actor(name: str) -> str:
     """``name`` as the actor of a key. Raises ValueError unless it has 1 to 128 characters that can be seen, and when it
     begins, in whatever letters, as the names do that keys have of themselves: one key could pass for another.
     """
-    if not 1 <= len(name) <= MAXIMUM_ACTOR or not name.isprintable() or not name.strip():
+    if not 1 <= len(name) <= MAXIMUM_ACTOR or not name.isprintable() or is_blank(name):
         raise ValueError(f"must be 1 to {MAXIMUM_ACTOR} printable characters")
     if unicodedata.normalize("NFKC", name).strip().casefold().startswith(_KEYS_OWN_NAME):
         raise ValueError(f"must not begin with {_KEYS_OWN_NAME}, the beginning of the names of keys without an actor")

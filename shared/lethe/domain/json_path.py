@@ -10,7 +10,7 @@ from typing import Final
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonValue
 
-_STEP: Final = re.compile(r"\.([^\W\d][\w-]*)|\[(\d{1,6})\]|\[(\"(?:[^\"\\]|\\.)*\"|'[^'\\]*')\]")
+_STEP: Final = re.compile(r"\.([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,5})\]|\[(\"(?:[^\"\\]|\\.)*\"|'[^'\\]*')\]")
 _LONGEST: Final = 256
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from lethe.domain.blank import is_blank
+
 _PHRASES: Final = frozenset(
     """
     ok okay k kk sure fine good great nice cool awesome perfect right yes yeah yep yup no nope nah maybe hm hmm mhm
@@ -56,7 +58,7 @@ _KNOWN: Final = frozenset(" ".join(_WORD.findall(phrase.casefold())) for phrase 
 def is_small_talk(sentence: str) -> bool:
     """Whether ``sentence`` is filler alone: a few filler words, or no words at all (emoji, punctuation)."""
     words = _WORD.findall(sentence.casefold().replace("’", "'"))
-    if not words:
+    if not words or is_blank(sentence):
         return True
     if _CHINESE.fullmatch("".join(words)) or " ".join(words) in _KNOWN:
         return True

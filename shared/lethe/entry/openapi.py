@@ -104,7 +104,8 @@ def _operation(route: Route, schemas: Node) -> Node:
     if not route.permissions:
         operation["security"] = []
     else:
-        operation["description"] = "Needs the permission " + " or ".join(f"`{p}`" for p in route.permissions) + "."
+        needs = "Needs the permission " + " or ".join(f"`{p}`" for p in route.permissions) + "."
+        operation["description"] = f"{needs} {route.notes}".rstrip()
     if route.body is not None:
         operation["requestBody"] = {
             "required": True,

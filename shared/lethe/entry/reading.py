@@ -107,7 +107,7 @@ def _json(raw: bytes) -> object:
     if doubled:
         outermost = doubled[-1]  # the last to be complete, so that no other one hides it
         place = place_of((*_where(value, outermost), outermost.name))
-        raise _malformed(f"an object names a member once only; {place} comes twice")
+        raise _malformed(f"names a member of an object twice: {place}")
     return value
 
 

@@ -34,6 +34,8 @@ class Route:
     """Whether If-Match may name the version that the caller saw."""
     most_bytes: int = MAXIMUM_BODY_BYTES
     """Of the body: what its fields can take together, also with every character escaped, and room beside."""
+    notes: str = ""
+    """What the description says beside the permission."""
 
     @property
     def key(self) -> str:
@@ -105,10 +107,13 @@ ROUTES: tuple[Route, ...] = (
         "/v1/sessions/{session_id}",
         "govern",
         "delete_session",
-        "Delete a session with the memories that were taken from it",
+        "Delete a session with the memories that rest on it",
         _DELETE,
         {204: None},
         query=memories.UserQuery,
+        notes="With it go its messages and summary, the entities that hold in it only, the memories that were taken "
+        "from its messages or stored with its `session_id`, and what was made of these. A memory that stays loses a "
+        "context that repeats one of the messages.",
     ),
     Route(
         "POST",
@@ -192,6 +197,8 @@ ROUTES: tuple[Route, ...] = (
         _DELETE,
         {204: None},
         query=memories.UserQuery,
+        notes="With it go its older versions and the memories that were made of it. A memory that stays loses a "
+        "context that repeats the message it was taken from.",
         versioned=True,
     ),
     Route(

@@ -121,7 +121,7 @@ class Recall:
         token_budget: int,
     ) -> Recalled:
         """All tiers that the router chooses, assembled within the token budget."""
-        chosen = route(question.text, tiers, session_id)
+        chosen = route(question.text, tiers, session_id, question.threshold)
         embedding = self._executor.submit(self._embed, question.text) if chosen.reads(Tier.MEMORIES) else None
         space = self._spaces.for_reading(caller, user_id)
         gathered = self._gather(space, chosen, session_id)

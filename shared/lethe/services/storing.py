@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from math import inf
 from typing import Final, TypeAlias
@@ -35,7 +35,9 @@ gives up after 29: before that, a request answers with what it has done.
 
 @immutable
 class Kept:
-    """The memory that holds a statement now: a new one, or one that was there before (None: it was deleted since)."""
+    """The memory that holds a statement now: a new one, or one that was there before (None: it was deleted since, twice
+    in a row).
+    """
 
     memory: Memory | None
     new: bool
@@ -74,9 +76,36 @@ class Storing:
             chunks = _chunks(fresh)
             results = {n: Stored(m, holders[m.content_hash]) for n, m in enumerate(new) if m.content_hash in holders}
         results |= self._store_chunks(space, chunks, first, within, time_left)
-        known = dict.fromkeys(stored.duplicate_of for stored in results.values() if stored.duplicate_of is not None)
-        held = self._memories.get_many(space, list(known)) if known else {}
+        held = self._held(space, results.values())
+        gone = [
+            n for n, stored in results.items() if stored.duplicate_of is not None and stored.duplicate_of not in held
+        ]
+        if gone:
+            again = self._again(
+                space, [(n, new[n]) for n in sorted(gone)], len(gone) == len(results), within, time_left
+            )
+            results = {n: stored for n, stored in results.items() if n not in set(gone)} | again
+            held |= self._held(space, again.values())
         return tuple(_kept(results[n], held) if n in results else None for n in range(len(new)))
+
+    def _held(self, space: Space, results: Iterable[Stored]) -> dict[str, Memory]:
+        """The memories that hold what was a duplicate, but for those that are gone already."""
+        known = dict.fromkeys(stored.duplicate_of for stored in results if stored.duplicate_of is not None)
+        return self._memories.get_many(space, list(known)) if known else {}
+
+    def _again(
+        self, space: Space, chunk: _Chunk, all_of_it: bool, within: Session | None, time_left: TimeLeft
+    ) -> dict[int, Stored]:
+        """Once more what was the duplicate of a memory that was deleted at the same moment: now nothing holds it.
+
+        Raises what ``store`` raises when there is nothing else to answer.
+        """
+        try:
+            return self._store_chunks(space, _chunks(chunk), None, within, time_left)
+        except (Unavailable, Throttled):
+            if all_of_it:
+                raise
+            return {}
 
     def _store_chunks(
         self,

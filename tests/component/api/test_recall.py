@@ -120,6 +120,19 @@ def test_the_router_says_why(api: Api) -> None:
     assert thanks["reasons"]["session"] == "no_session_named"
 
 
+@pytest.mark.parametrize("query", ["🦜🦜", "ok, thanks!", "…"])
+def test_a_threshold_of_0_finds_the_best_also_for_small_talk(api: Api, query: str) -> None:
+    fill(api)
+    best = recall(api, query, threshold=0)
+    body = {"user_id": "ann", "query": query, "threshold": 0}
+    searched = api.post("/v1/memories/search", body).ok()
+
+    assert best["route"]["reasons"]["memories"] == "asks_for_the_best"
+    assert best["outcome"] == searched["outcome"] == "found"
+    assert [memory["id"] for memory in best["memories"]] == [memory["id"] for memory in searched["memories"]] != []
+    assert recall(api, query)["memories"] == []
+
+
 def test_the_route_says_that_a_summary_is_due(api: Api) -> None:
     api.say("s", *["I like rain"] * 20, remember=False)
     api.say("t", "I like rain", remember=False)

@@ -156,11 +156,13 @@ def test_every_stage_gives_all_candidates_back() -> None:
 
 
 def test_the_router_reads_what_the_request_can_use() -> None:
-    assert route("Where do I live?", None, "s").tiers == (Tier.SESSION, Tier.ENTITIES, Tier.MEMORIES)
-    assert route("Where do I live?", None, None).tiers == (Tier.ENTITIES, Tier.MEMORIES)
-    assert route("ok, thanks", None, None).tiers == (Tier.ENTITIES,)
-    assert route("ok, thanks", [Tier.MEMORIES], None).tiers == (Tier.MEMORIES,)
-    assert route("x", [Tier.SESSION], None).tiers == ()
-    for chosen in (route("x", None, None), route("x", [Tier.SESSION], "s")):
+    assert route("Where do I live?", None, "s", 0.55).tiers == (Tier.SESSION, Tier.ENTITIES, Tier.MEMORIES)
+    assert route("Where do I live?", None, None, 0.55).tiers == (Tier.ENTITIES, Tier.MEMORIES)
+    assert route("ok, thanks", None, None, 0.01).tiers == (Tier.ENTITIES,)
+    assert route("ok, thanks", None, None, 0).tiers == (Tier.ENTITIES, Tier.MEMORIES)
+    assert route("ok, thanks", [Tier.MEMORIES], None, 0.55).tiers == (Tier.MEMORIES,)
+    assert route("ok, thanks", [Tier.ENTITIES], None, 0).tiers == (Tier.ENTITIES,)
+    assert route("x", [Tier.SESSION], None, 0.55).tiers == ()
+    for chosen in (route("x", None, None, 0.55), route("x", [Tier.SESSION], "s", 0.55)):
         assert chosen.reasons.keys() == set(Tier)
         assert all(chosen.reads(tier) == (tier in chosen.tiers) for tier in Tier)

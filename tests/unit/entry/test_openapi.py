@@ -142,3 +142,20 @@ def test_the_schema_takes_and_refuses_what_the_service_does(model: type[BaseMode
     schema = {"$ref": f"#/components/schemas/{model.__name__}", "components": DOCUMENT["components"]}
 
     assert jsonschema.Draft202012Validator(schema).is_valid(body) is taken
+
+
+def test_validity_and_empty_filters_are_described() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    for model in ("AddMemories", "BatchItem"):
+        assert "begins later is `current` and found" in schemas[model]["properties"]["valid_from"]["description"]
+        assert "reads as `archived`" in schemas[model]["properties"]["valid_until"]["description"]
+    assert "`null` takes the end away" in schemas["ChangeMemory"]["properties"]["valid_until"]["description"]
+    filters = schemas["SearchFilters"]["properties"]
+    for name in ("kind", "status", "origin"):
+        assert "mpty list" in filters[name]["description"]
+
+
+def test_a_deletion_says_what_goes_with_it() -> None:
+    described = DOCUMENT["paths"]["/v1/sessions/{session_id}"]["delete"]["description"]
+    assert "Needs the permission" in described
+    assert "stored with its `session_id`" in described

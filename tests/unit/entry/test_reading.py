@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import cast
+from urllib.parse import urlencode
 
 import pytest
 from pydantic import BaseModel
@@ -147,7 +148,7 @@ def test_the_longest_values_fit_also_when_they_are_escaped(operation: str, body:
     ],
 )
 def test_a_member_that_comes_twice_is_named_by_its_place(body: str, place: str) -> None:
-    assert f"; {place} comes twice" in malformed(body.encode())
+    assert malformed(body.encode()) == f"the body names a member of an object twice: {place}"
 
 
 def test_members_of_different_objects_may_have_one_name() -> None:
@@ -262,3 +263,63 @@ def test_an_item_of_a_batch_is_measured_too() -> None:
     assert list(oversized(BatchItem, {"text": "x", "metadata": {"a": [0] * 1_000}})) == []
     (unknown,) = oversized(BatchItem, dict.fromkeys(map(str, range(60_000)), 1))
     assert (unknown.field, unknown.message) == ("body", "has too many unknown fields")
+
+
+NUMBERS = [
+    (route, name)
+    for route in ROUTES
+    if route.query is not None
+    for name, described in route.query.model_json_schema()["properties"].items()
+    if described.get("type") in ("integer", "number")
+    or any(choice.get("type") in ("integer", "number") for choice in described.get("anyOf", []))
+]
+
+
+def test_every_list_and_the_newest_turns_have_numbers_in_their_query() -> None:
+    assert {(route.operation, name) for route, name in NUMBERS} >= {
+        ("read_messages", "turns"), ("read_messages", "limit"), ("list_sessions", "limit"), ("list_memories", "limit"),
+        ("list_entities", "limit"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("route", "name"), NUMBERS, ids=[f"{route.operation}-{name}" for route, name in NUMBERS])
+def test_a_number_in_a_query_is_digits_alone(route: Route, name: str) -> None:
+    for text in ("5_0", "+5", " 5", "5 ", "05", "00", "5.0", "5e0", "٥", "0x5", "", "1" * 30, "-", "５"):
+        with pytest.raises(InvalidInput) as refused:
+            validated_query(route, event(urlencode({name: text})))
+        assert [(e.field, e.message) for e in refused.value.errors] == [(name, "must be a whole number, in digits")]
+    for text in ("0", "-5"):
+        with pytest.raises(InvalidInput) as refused:
+            validated_query(route, event(urlencode({name: text})))
+        assert [(e.field, e.message) for e in refused.value.errors] == [(name, "must be at least 1")]
+    query = validated_query(route, event(urlencode({name: "7"})))
+    assert getattr(query, name) == 7
+
+
+UNSEEN = ("\u200b", "\0", " \u3164\ufeff ")
+
+
+@pytest.mark.parametrize("text", UNSEEN, ids=ascii)
+@pytest.mark.parametrize(
+    ("model", "body", "field"),
+    [
+        (AddMemories, {}, "text"),
+        (AddMemories, {"text": "x"}, "speaker"),
+        (BatchItem, {}, "text"),
+        (ChangeMemory, {}, "text"),
+        (SearchMemories, {}, "query"),
+        (RecallMemory, {}, "query"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_text_that_shows_nothing_is_refused(
+    model: type[BaseModel], body: dict[str, object], field: str, text: str
+) -> None:
+    assert refusal(model, {**body, field: text}) == [(field, "must not be blank")]
+    assert validated_body(model, json.dumps({**body, field: text + "x"}).encode()) is not None
+
+
+@pytest.mark.parametrize("text", UNSEEN, ids=ascii)
+def test_a_message_without_a_visible_name_is_refused(text: str) -> None:
+    message = {"role": "user", "content": "x", "name": text}
+    assert refusal(AppendMessages, {"messages": [message]}) == [("messages[0].name", "must not be blank")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, Self, TypeVar
+from typing import Final, Literal, Self, TypeVar
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel, model_validator
 
@@ -37,6 +37,16 @@ from lethe.services.remember import Statement, StatementDefaults
 
 Item = TypeVar("Item")
 
+_VALID_FROM: Final = (
+    "From when it holds; without it from `occurred_at`. A memory that begins later is `current` and found, since "
+    "plans are worth knowing. `filters.valid_at` and `as_of` leave out what had not begun at their moment."
+)
+_VALID_UNTIL: Final = (
+    "The first moment at which it holds no more. From then on it reads as `archived`, with nothing written: recall and "
+    "search leave it out unless `filters.status` names `archived`, lists and GET show it."
+)
+_ANY: Final = " An empty list asks for any, as if it were not given."
+
 
 class StatementFields(Body):
     """What may be said about a statement beside its text."""
@@ -48,8 +58,8 @@ class StatementFields(Body):
     occurred_at: Time | None = None
     context: ContextText | None = None
     metadata: Metadata = Field(default_factory=dict)
-    valid_from: Time | None = None
-    valid_until: Time | None = None
+    valid_from: Time | None = Field(default=None, description=_VALID_FROM)
+    valid_until: Time | None = Field(default=None, description=_VALID_UNTIL)
     origin: Origin = Origin.USER
 
     @model_validator(mode="after")
@@ -150,7 +160,7 @@ class ChangeMemory(Body):
     kind: MemoryKind | None = None
     confidence: Fraction | None = None
     metadata: Metadata | None = None
-    valid_until: Time | None = None
+    valid_until: Time | None = Field(default=None, description=_VALID_UNTIL + " `null` takes the end away.")
     pinned: bool | None = None
     frozen: bool | None = None
 
@@ -213,14 +223,24 @@ class SearchFilters(Body):
     ``metadata`` up to 32 names.
     """
 
-    kind: OneOrMore[MemoryKind] | None = None
-    status: OneOrMore[MemoryStatus] | None = None
+    kind: OneOrMore[MemoryKind] | None = Field(default=None, description="The kind, or some of them." + _ANY)
+    status: OneOrMore[MemoryStatus] | None = Field(
+        default=None,
+        description="The status as read now, or at `valid_at`. Without it, and with an empty list, `current`; name all "
+        "four for any.",
+    )
     session_id: ClientId | None = None
-    origin: OneOrMore[Origin] | None = None
+    origin: OneOrMore[Origin] | None = Field(default=None, description="Who said it, or some of them." + _ANY)
     created_after: Time | None = None
     created_before: Time | None = None
-    valid_at: Time | None = None
-    metadata: Metadata = Field(default_factory=dict, max_length=MOST_FILTERED)
+    valid_at: Time | None = Field(
+        default=None, description="What held at that moment: begun (`valid_from`), and not ended (`valid_until`)."
+    )
+    metadata: Metadata = Field(
+        default_factory=dict,
+        max_length=MOST_FILTERED,
+        description="Top-level values that must be equal; an empty object asks for nothing.",
+    )
 
     def filters(self) -> MemoryFilter:
         """The same as a filter; no status named means ``current``."""

@@ -16,6 +16,7 @@ from lethe.entry.api.types import (
     Limit,
     Out,
     Query,
+    QueryNumber,
     TimeOut,
     UserId,
 )
@@ -54,7 +55,7 @@ class ReadMessages(Query):
     """
 
     user_id: UserId | None = None
-    turns: int = Field(default=10, ge=1, le=50)
+    turns: QueryNumber = Field(default=10, ge=1, le=50)
     order: Literal["asc"] | None = None
     limit: Limit = 50
     cursor: Cursor | None = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Final, TypeVar, cast
 
 from annotated_types import MaxLen
 from pydantic import (
@@ -21,6 +22,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from lethe.domain.blank import is_blank
 from lethe.domain.identity import normalise_user_id
 from lethe.domain.json_values import JsonValue as DomainJson
 from lethe.domain.json_values import canonical
@@ -31,6 +33,7 @@ METADATA_BYTES = 4_096
 ENTITY_VALUE_BYTES = 65_536
 MESSAGE_BYTES = 32_768
 QUERY_BYTES = 4_096
+_NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 
 
 AnyJson = TypeVar("AnyJson")
@@ -80,6 +83,13 @@ def _time(value: object) -> datetime:
         raise refused(str(error)) from None
 
 
+def _digits(value: object) -> object:
+    """Python reads 5_0, +5, 05 and other scripts' digits as numbers; JSON knows none of them."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        raise refused("must be a whole number, in digits")
+    return value
+
+
 def _user_id(value: str) -> str:
     try:
         normalise_user_id(value)
@@ -89,7 +99,7 @@ def _user_id(value: str) -> str:
 
 
 def _not_blank(value: str) -> str:
-    if not value.strip():
+    if is_blank(value):
         raise refused("must not be blank")
     return value
 
@@ -146,11 +156,19 @@ Content = Annotated[str, _text_of(MESSAGE_BYTES), AfterValidator(at_most_bytes(M
 QueryText = Annotated[
     str, _text_of(QUERY_BYTES), AfterValidator(_not_blank), AfterValidator(at_most_bytes(QUERY_BYTES))
 ]
-StatementText = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+StatementText = Annotated[
+    str,
+    Field(
+        min_length=1, max_length=2_000, description="Something that can be seen, not white space and the like alone."
+    ),
+    AfterValidator(_not_blank),
+]
 ContextText = Annotated[str, Field(max_length=2_000)]
-Speaker = Annotated[str, Field(min_length=1, max_length=256)]
+Speaker = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_not_blank)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Version = Annotated[int, Field(ge=0, le=2**31)]
-Limit = Annotated[int, Field(ge=1, le=200)]
+QueryNumber = Annotated[int, BeforeValidator(_digits)]
+"""A whole number in a query string, which is text."""
+Limit = Annotated[QueryNumber, Field(ge=1, le=200)]
 Cursor = str
 """Checked by ``entry.cursor`` alone, so that whatever is no cursor of ours is one and the same refusal."""
