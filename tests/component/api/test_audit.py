@@ -1,0 +1,142 @@
+"""The audit trail through HTTP: who did what, read by those who govern, and by nobody else."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lethe.domain.audit import check
+from lethe.domain.chain import ChainEnd, hash_of
+from lethe.domain.identity import hidden, subject_of
+from lethe.domain.times import to_rfc3339
+from tests.support.api import Api, ApiStack, TenantOnStack
+
+
+def entries(api: Api, user_id: str = "ann", **query: object) -> list[dict[str, Any]]:
+    """All but those of such questions: the one that is asked may see its own entry, or be faster than that."""
+    found: list[dict[str, Any]] = api.get("/v1/audit", user_id=user_id, **query).ok()["entries"]
+    return [entry for entry in found if entry["action"] != "list_audit"]
+
+
+def actions(api: Api, user_id: str = "ann", **query: object) -> list[str]:
+    return [entry["action"] for entry in entries(api, user_id, **query)]
+
+
+def test_what_was_done_newest_first(api: Api) -> None:
+    memory = api.remember("I live in Oslo")
+    api.post("/v1/recall", {"user_id": "ann", "query": "Where?"}).ok()
+    api.get(f"/v1/memories/{memory['id']}", user_id="ann").ok()
+    api.remember("I live in Bergen", user_id="bob")
+    found = entries(api)
+    assert [entry["action"] for entry in found] == ["get_memory", "recall", "add_memories"]
+    assert found[0]["targets"] == [memory["id"]]
+    assert {entry["verdict"] for entry in found} == {"allowed"}
+    assert len({entry["key"] for entry in found}) == 1
+    assert actions(api, "bob") == ["add_memories"]
+
+
+def test_an_entry_can_be_checked_by_its_reader(api: Api) -> None:
+    """``hash`` is of all other members, and ``previous`` is the hash before; one user's entries are not all."""
+    api.remember("I live in Oslo")
+    for _ in range(3):
+        api.get("/v1/memories", user_id="ann").ok()
+    found = api.get("/v1/audit", user_id="ann").ok()["entries"]
+    assert len(found) >= 4
+    for entry in found:
+        assert entry["hash"] == hash_of({name: value for name, value in entry.items() if name != "hash"})
+    strands: dict[int, list[dict[str, Any]]] = {}
+    for entry in reversed(found):
+        strands.setdefault(entry["strand"], []).append(entry)
+    for strand, chain in strands.items():
+        end = ChainEnd(len(chain), chain[-1]["hash"])
+        assert check(chain, chain[0]["tenant"], strand, [end]).fault is None
+
+
+def test_names_are_keyed_hashes(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    key_id, text = tenant.key("admin", users=("zebedee",))
+    api = Api(api_stack.wire, text)
+    api.say("quiet-monday", "My shoes are size 38", user_id="zebedee")
+    api.put("/v1/entities/shoe.size", {"user_id": "zebedee", "value": 38, "category": "profile"}).ok(201)
+    found = entries(api, "zebedee")
+    master_key = api_stack.local.environment["LETHE_MASTER_KEY"].encode()
+    assert {entry["subject"] for entry in found} == {subject_of(tenant.name, "zebedee", master_key)}
+    assert {entry["key"] for entry in found} == {hidden("key", tenant.name, key_id, master_key)}
+    assert [entry["targets"][0].partition(":")[0] for entry in found] == ["entity", "session"]
+    ledger = [item for item in api_stack.everything_stored() if item["pk"]["S"] == f"LEDGER#{tenant.name}"]
+    kept = json.dumps(ledger)
+    assert len(ledger) > 6
+    assert not [word for word in ("zebedee", "quiet-monday", "shoe", key_id) if word in kept]
+
+
+def test_pages_and_times(api_stack: ApiStack, api: Api) -> None:
+    begun = api_stack.now()
+    api.remember("I live in Oslo")
+    for _ in range(4):
+        api.get("/v1/memories", user_id="ann").ok()
+    seen: list[int] = []
+    cursor: dict[str, object] = {}
+    while True:
+        page = api.get("/v1/audit", user_id="ann", limit=2, **cursor).ok()
+        assert len(page["entries"]) <= 2
+        seen += [1 for entry in page["entries"] if entry["action"] != "list_audit"]
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert len(seen) == 5
+    later = to_rfc3339(api_stack.now() + timedelta(minutes=1))
+    assert actions(api, after=later) == []
+    assert actions(api, before=to_rfc3339(begun - timedelta(minutes=1))) == []
+    assert actions(api, after=to_rfc3339(begun - timedelta(minutes=1)), before=later)[-1] == "add_memories"
+    # A cursor is for the list that gave it.
+    first = api.get("/v1/audit", user_id="ann", limit=1).ok()["next_cursor"]
+    api.get("/v1/audit", user_id="ann", limit=1, before=later, cursor=first).problem(400, "invalid_cursor")
+    api.get("/v1/audit", user_id="bob", limit=1, cursor=first).problem(400, "invalid_cursor")
+
+
+def test_only_who_governs_reads_it(tenant: TenantOnStack) -> None:
+    for permission in ("read", "write", "erase"):
+        tenant.api(permission).get("/v1/audit", user_id="ann").problem(403, "forbidden")
+    governing = tenant.api("govern")
+    assert actions(governing) == []
+    only_bob = tenant.api("govern", users=("bob",))
+    only_bob.get("/v1/audit", user_id="ann").problem(403, "forbidden")
+    assert only_bob.get("/v1/audit").ok().keys() == {"entries", "next_cursor"}  # about the key's own user
+
+
+def test_a_refused_request_is_in_it(tenant: TenantOnStack) -> None:
+    tenant.admin.remember("I live in Oslo")
+    tenant.api("read", users=("bob",)).get("/v1/memories", user_id="ann").problem(403, "forbidden")
+    refused, _ = entries(tenant.admin)
+    assert (refused["action"], refused["verdict"]) == ("list_memories", "refused")
+
+
+def test_reading_it_is_in_it_too(api: Api) -> None:
+    assert actions(api) == []
+    found = api.get("/v1/audit", user_id="ann").ok()["entries"]
+    assert [entry["action"] for entry in found][-1] == "list_audit"
+
+
+def test_tenants_see_their_own(api_stack: ApiStack) -> None:
+    one, other = api_stack.tenant(), api_stack.tenant()
+    one.admin.remember("I live in Oslo")
+    assert actions(other.admin) == []
+    assert actions(one.admin) == ["add_memories"]
+
+
+def test_what_was_erased_is_still_told(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    api = tenant.admin
+    api.remember("I live in Oslo")
+    api_stack.set_subject_state(tenant.name, "ann", "erased")
+    api.get("/v1/memories", user_id="ann").problem(404, "not_found")
+    assert actions(api) == ["list_memories", "add_memories"]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [({"user_id": "ann", "after": "today"}, "after"), ({"user_id": "ann", "limit": 0}, "limit"), ({}, "user_id")],
+)
+def test_a_bad_question_is_refused(api: Api, query: dict[str, object], field: str) -> None:
+    assert api.get("/v1/audit", **query).fields() == [field]
