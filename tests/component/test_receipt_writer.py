@@ -6,7 +6,7 @@ import hashlib
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -14,41 +14,27 @@ import pytest
 from lethe.adapters.dynamodb.receipts import DynamoReceipts
 from lethe.domain.chain import hash_of
 from lethe.domain.erasure import Erasure, Verification, WholeSubject
-from lethe.domain.holds import Hold
 from lethe.domain.json_values import JsonObject, canonical
 from lethe.domain.receipt_check import check, check_chain
 from lethe.domain.residuals import Retention
 from lethe.errors import Throttled, Unavailable
-from lethe.ports import ChainEnd, Page, Receipts
+from lethe.ports import ChainEnd, Receipts
 from lethe.services.erasure.receipts import ATTEMPTS, NoReceipt, ReceiptWriter
 from tests.fakes.receipts import FakeReceipts, FakeSigner
 from tests.fakes.time_and_ids import START, FixedClock
-from tests.support.receipts import RETENTION, done_erasure, fresh_tenant, receipt_in, some_hold, verifier, with_receipt
+from tests.support.receipts import (
+    RETENTION,
+    StandingHolds,
+    done_erasure,
+    fresh_tenant,
+    receipt_in,
+    some_hold,
+    verifier,
+    with_receipt,
+)
 from tests.support.stores import Stores
 
 LATER = START + timedelta(days=40)
-
-
-@dataclass
-class StandingHolds:
-    """Holds by name; only what a writer asks of them."""
-
-    by_name: dict[str, Hold] = field(default_factory=dict)
-
-    def hold(self, tenant: str, name: str) -> Hold | None:
-        return self.by_name.get(name)
-
-    def place(self, tenant: str, hold: Hold) -> Hold:
-        return self.by_name.setdefault(hold.name, hold)
-
-    def release(self, tenant: str, name: str) -> bool:
-        return self.by_name.pop(name, None) is not None
-
-    def of_tenant(self, tenant: str, limit: int, start: str | None) -> Page[Hold]:
-        return Page(tuple(self.by_name.values()))
-
-    def of_subject(self, tenant: str, subject: str) -> tuple[Hold, ...]:
-        return tuple(hold for hold in self.by_name.values() if hold.subject == subject)
 
 
 class Faulty:

@@ -6,7 +6,7 @@ import hashlib
 import random
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from cryptography.exceptions import InvalidSignature
@@ -34,6 +34,7 @@ from lethe.domain.json_values import JsonObject
 from lethe.domain.memory import MemoryKind
 from lethe.domain.receipt import Checked, Place, Signing, build, receipt_id, signed, statement_of
 from lethe.domain.residuals import Retention, residuals
+from lethe.ports import Page
 from tests.fakes.receipts import FakeSigner
 from tests.fakes.time_and_ids import START
 
@@ -41,6 +42,28 @@ RETENTION = Retention("dynamodb", "scan", 14, 30, 300)
 CHECKED = Checked("table_scan", "0.1.0")
 STORES = ("answers", "entities", "index", "memories", "sessions")
 _DELETING = (StepName.INDEX, StepName.DERIVED, StepName.MEMORIES, StepName.ENTITIES, StepName.SESSIONS, StepName.SWEEP)
+
+
+@dataclass
+class StandingHolds:
+    """Holds by name; only what a writer asks of them."""
+
+    by_name: dict[str, Hold] = field(default_factory=dict)
+
+    def hold(self, tenant: str, name: str) -> Hold | None:
+        return self.by_name.get(name)
+
+    def place(self, tenant: str, hold: Hold) -> Hold:
+        return self.by_name.setdefault(hold.name, hold)
+
+    def release(self, tenant: str, name: str) -> bool:
+        return self.by_name.pop(name, None) is not None
+
+    def of_tenant(self, tenant: str, limit: int, start: str | None) -> Page[Hold]:
+        return Page(tuple(self.by_name.values()))
+
+    def of_subject(self, tenant: str, subject: str) -> tuple[Hold, ...]:
+        return tuple(hold for hold in self.by_name.values() if hold.subject == subject)
 
 
 def some_scope(chance: random.Random) -> Scope:

@@ -11,9 +11,10 @@ Where the numbers come from:
 - CloudWatch Logs deletes within 72 hours after the retention that the template says ("typically", its API reference);
 - X-Ray keeps traces for 30 days, Step Functions the history of a Standard execution for 90;
 - an item with an expired TTL is typically deleted within two days;
-- a managed OpenSearch domain keeps hourly snapshots for 14 days, each with the segments of its time;
 - a segment of an index keeps a deleted entry until it is merged, and no merge drops it within 12 hours
-  (``index.soft_deletes.retention_lease.period``). When the engine merges by itself is nobody's promise;
+  (``index.soft_deletes.retention_lease.period``). When the engine merges by itself is nobody's promise, so there is no
+  date, and none for the snapshots that a search service keeps (a managed domain's hourly ones 14 days): each has the
+  segments of its time;
 - AWS ends a Lambda container "every few hours" and publishes no number; a day is assumed here, and marked as such.
 """
 
@@ -30,10 +31,10 @@ from lethe.domain.immutable import immutable
 STREAM: Final = timedelta(hours=24)
 STATE_MACHINE_HISTORY: Final = timedelta(days=90)
 TRACES: Final = timedelta(days=30)
-SNAPSHOTS: Final = timedelta(days=14)
 LOGS_LINGER: Final = timedelta(hours=72)
 TTL_LINGERS: Final = timedelta(days=2)
-MERGE_LEASE: Final = timedelta(hours=12)
+DEAD_LETTERS: Final = timedelta(days=14)
+"""How long the template's queue keeps what the index refused."""
 CONTAINER: Final = timedelta(days=1)
 SAVED_AGAIN: Final = timedelta(minutes=10)
 """moto's tables are written to their file whole: some seconds after a change, later on a busy machine."""
@@ -67,8 +68,7 @@ class Retention:
     """How long things are kept, by the settings of the deployed stack.
 
     ``tables`` and ``engine`` say what it runs on: DynamoDB, or one of the laptop's two tables; no index, an OpenSearch
-    domain, a serverless collection, a node of one's own. ``merge_days``: at most so many days pass until a job merges
-    the segments of the index such that no deleted entry stays in them; None when nothing does that.
+    domain, a serverless collection, a node of one's own.
     """
 
     tables: Literal["dynamodb", "dynoxide", "moto"]
@@ -76,8 +76,6 @@ class Retention:
     point_in_time_recovery_days: int
     log_retention_days: int
     cache_seconds: int
-    dead_letter_days: int = 14
-    merge_days: int | None = None
 
 
 @immutable
@@ -137,19 +135,13 @@ def _tables(retention: Retention, done: datetime) -> Iterator[Residual]:
 def _index(retention: Retention, done: datetime) -> Iterator[Residual]:
     if retention.engine == "scan":
         return
-    merged = None
-    if retention.merge_days is not None and retention.engine != "serverless":
-        merged = done + MERGE_LEASE + timedelta(days=retention.merge_days)
     what = "deleted entries in segments of the index, which no search shows, until a merge drops them"
-    yield Residual("index_segments", Carries.CONTENT, merged, Basis.SETTING if merged else Basis.NONE, what)
+    yield Residual("index_segments", Carries.CONTENT, None, Basis.NONE, what)
     if retention.engine != "local":
-        snapshots = None if merged is None else merged + SNAPSHOTS
         what = "snapshots that the search service makes by itself, each with the segments of its time"
-        basis = Basis.NONE if snapshots is None else Basis.SERVICE
-        yield Residual("index_snapshots", Carries.CONTENT, snapshots, basis, what)
-        letters = done + STREAM + timedelta(days=retention.dead_letter_days)
+        yield Residual("index_snapshots", Carries.CONTENT, None, Basis.NONE, what)
         what = "memory ids and sequence numbers in the queue of what the index refused"
-        yield Residual("dead_letters", Carries.IDS, letters, Basis.SETTING, what)
+        yield Residual("dead_letters", Carries.IDS, done + STREAM + DEAD_LETTERS, Basis.SETTING, what)
 
 
 def _memory(retention: Retention, done: datetime) -> Iterator[Residual]:

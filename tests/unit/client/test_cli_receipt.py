@@ -9,18 +9,25 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
+from botocore.session import get_session
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from moto import mock_aws
 
+from lethe.adapters.kms import KmsSigner
 from lethe.adapters.local_signer import LocalSigner
 from lethe.domain.chain import hash_of
 from lethe.domain.json_values import JsonObject
-from tests.fakes.receipts import FakeSigner
-from tests.support.receipts import chain_of, document_of, done_erasure, receipt_in, some_hold
+from lethe.services.erasure.receipts import ReceiptWriter
+from tests.fakes.receipts import FakeReceipts, FakeSigner
+from tests.fakes.time_and_ids import START, FixedClock
+from tests.support.receipts import RETENTION, StandingHolds, chain_of, document_of, done_erasure, receipt_in, some_hold
+from tests.support.stores import REGION
 from tests.unit.client.command_line import World
 from tests.unit.client.stub_service import Reply, StubService
 
@@ -205,6 +212,20 @@ def test_key_prints_the_public_key_of_the_laptop(world: World) -> None:
 def test_key_needs_to_know_where(world: World) -> None:
     assert world.run("receipt", "key") == 2
     assert "make dev" in world.err
+
+
+def test_what_kms_signed_and_the_table_kept_is_valid(world: World) -> None:
+    receipts = FakeReceipts()
+    with mock_aws():
+        client = get_session().create_client("kms", region_name=REGION)
+        made = client.create_key(KeyUsage="SIGN_VERIFY", KeySpec="ECC_NIST_P256")  # type: ignore[attr-defined]  # no stubs of it here
+        signer = KmsSigner(REGION, made["KeyMetadata"]["Arn"])
+        clock = FixedClock(START + timedelta(days=40))
+        writer = ReceiptWriter(receipts, StandingHolds(), signer, RETENTION, "table_scan", "0.1.0", clock)
+        names = [writer.write(done_erasure(random.Random(n))) for n in range(3)]
+        (world.folder / "kms.der").write_bytes(signer.public_key())
+    rewrite(world, "all.json", [receipts.read("acme", name) for name in names])
+    assert world.run("receipt", "verify", "all.json", "--key", "kms.der", "--end", receipts.end("acme").hash) == 0
 
 
 def shell_blocks(page: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 import pytest
 
@@ -37,36 +38,33 @@ def test_a_stack_that_scans() -> None:
 
 
 def test_every_setting_moves_its_own_date_and_no_other() -> None:
-    full = replace(AWS, engine="managed", merge_days=7)
+    full = replace(AWS, engine="managed")
     for field, changed, surfaces in (
         ("point_in_time_recovery_days", 35, {"point_in_time_recovery"}),
         ("log_retention_days", 1, {"logs"}),
         ("cache_seconds", 172_800, {"container_memory"}),
-        ("dead_letter_days", 4, {"dead_letters"}),
-        ("merge_days", 1, {"index_segments", "index_snapshots"}),
     ):
         before, after = until(full), until(replace(full, **{field: changed}))  # type: ignore[arg-type]  # by name
         assert {name for name in before if before[name] != after[name]} == surfaces
 
 
-def test_segments_have_a_date_only_where_somebody_merges() -> None:
-    nobody = until(replace(AWS, engine="managed"))
-    assert (nobody["index_segments"], nobody["index_snapshots"]) == (None, None)
-    weekly = until(replace(AWS, engine="managed", merge_days=7))
-    assert weekly["index_segments"] == timedelta(days=7, hours=12)
-    assert weekly["index_snapshots"] == timedelta(days=21, hours=12)
-    serverless = until(replace(AWS, engine="serverless", merge_days=7))
-    assert (serverless["index_segments"], serverless["index_snapshots"]) == (None, None)
-    assert weekly["dead_letters"] == serverless["dead_letters"] == timedelta(days=15)
+@pytest.mark.parametrize("engine", ["managed", "serverless"])
+def test_nobody_says_when_segments_are_merged(engine: Literal["managed", "serverless"]) -> None:
+    found = until(replace(AWS, engine=engine))
+    assert found.items() - until(AWS).items() == {
+        ("index_segments", None),
+        ("index_snapshots", None),
+        ("dead_letters", timedelta(days=15)),
+    }
 
 
 def test_a_laptop_says_what_it_does_not_know() -> None:
     strict = until(Retention("dynoxide", "scan", 14, 30, 300))
     assert strict == {"executions_file": None, "process_memory": None, "table_file": None}
-    node = until(Retention("moto", "local", 14, 30, 300, merge_days=1))
+    node = until(Retention("moto", "local", 14, 30, 300))
     assert node.keys() == {"executions_file", "index_segments", "process_memory", "table_file"}
     assert node["table_file"] == timedelta(minutes=10)
-    assert node["index_segments"] == timedelta(days=1, hours=12)
+    assert node["index_segments"] is None
 
 
 @pytest.mark.parametrize("retention", [AWS, replace(AWS, engine="managed"), Retention("dynoxide", "local", 1, 1, 0)])
