@@ -28,8 +28,8 @@ HASH_BYTES: Final = 151
 """Of the item that guards a statement against being stored twice."""
 STORED_EXTRA: Final = 100
 """What DynamoDB adds to each item for storage."""
-CANDIDATES: Final = 40
-"""Memories that are read again for a recall of the best five (`4 * top_k + 20`)."""
+CANDIDATES: Final = 100
+"""Memories that a search through the index reads again, at least."""
 TIERS: Final = 3
 """Reads of session, newest turns and entities, each within 4 KB."""
 BATCH: Final = 200
@@ -111,10 +111,10 @@ class Volumes:
 
     @property
     def bytes_an_entry(self) -> float:
-        """Of the index. 3.9 GB for a million entries of 384 dimensions with their texts, without graphs, were
-        measured on a bare node; vectors, twice (numbers and JSON), are most of it, so it is scaled by the dimensions.
+        """Of the index. 5.5 KB an entry of 384 dimensions with its texts, without graphs, were measured at a million
+        (docs/scale.md); vectors, twice (numbers and JSON), are most of it, so it is scaled by the dimensions.
         """
-        return self.index_bytes if self.index_bytes is not None else 3_900 * self.dimensions / 384
+        return self.index_bytes if self.index_bytes is not None else 5_500 * self.dimensions / 384
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ _LOG_BYTES_A_BATCH: Final = 1_000
 _SAMPLED: Final = 0.05
 """X-Ray records the first request of a second and five in a hundred of the others, by function."""
 
-ALARM_METRICS: Final = {"scan": 17, "managed": 21, "serverless": 21}
+ALARM_METRICS: Final = {"scan": 26, "managed": 30, "serverless": 30}
 """Metrics of the template's alarms; one over a table's reads and writes counts two."""
 
 

@@ -92,8 +92,8 @@ def test_read_units_of_a_recall() -> None:
     assert recall_units(Volumes()) == 5 + 41 + 4
     assert recall_units(Volumes(cold_share=0)) == 5 + 1
     assert recall_units(Volumes(cold_share=0.5)) == 5 + 22.5 + 0.5
-    # With an index: the 40 candidates, a unit each, and two queries; how many memories there are does not matter.
-    assert recall_units(Volumes(mode="managed")) == 5 + 40 + 2 == recall_units(Volumes(mode="managed", memories=10_000))
+    # With an index: the 100 candidates, a unit each, and two queries; how many memories there are does not matter.
+    assert recall_units(Volumes(mode="managed")) == 5 + 100 + 2 == recall_units(Volumes(mode="managed", memories=10_000))
     assert recall_units(Volumes(mode="serverless", memories=10)) == 5 + 10 + 2
 
 
@@ -143,8 +143,8 @@ def test_storage() -> None:
     bill = lines(Volumes(mode="serverless", subjects=10_000, memories=100, dimensions=512))
     assert bill["DynamoDB", "storage"] == pytest.approx(gigabytes * 0.25)
     assert bill["DynamoDB", "point-in-time recovery"] == pytest.approx(gigabytes * 0.20)
-    # 3,900 bytes an entry at 384 dimensions are 5,200 at 512.
-    assert bill["OpenSearch", "storage"] == pytest.approx(1e6 * 5_200 / 2**30 * 0.024)
+    # 5,500 bytes an entry at 384 dimensions are a third more at 512.
+    assert bill["OpenSearch", "storage"] == pytest.approx(1e6 * 5_500 * 4 / 3 / 2**30 * 0.024)
     given = lines(Volumes(mode="serverless", subjects=10_000, memories=100, index_bytes=1_000))
     assert given["OpenSearch", "storage"] == pytest.approx(1e9 / 2**30 * 0.024)
 
