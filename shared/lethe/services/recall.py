@@ -22,7 +22,7 @@ from lethe.errors import Throttled, Unavailable
 from lethe.ports import Clock, Embedder, EntityLists, SearchIndex, SearchResult, Sessions
 from lethe.services.spaces import Spaces
 
-Outcome = Literal["found", "nothing_stored", "nothing_relevant"]
+RecallOutcome = Literal["found", "nothing_stored", "nothing_relevant"]
 
 _EXPLAINED: Final = 500
 """How many candidates an explanation lists at most."""
@@ -50,7 +50,7 @@ class Found:
     """Every candidate with its decisions, best first, and what the answer is called."""
 
     candidates: tuple[Candidate, ...]
-    outcome: Outcome
+    outcome: RecallOutcome
     degraded: bool
 
     @property
@@ -65,7 +65,7 @@ class Recalled:
 
     route: Route
     assembled: Assembled
-    outcome: Outcome
+    outcome: RecallOutcome
     degraded: bool
     summary_due: bool
 
@@ -158,7 +158,7 @@ class Recall:
         )
         candidates = self._judged(result, question, now)
         kept = any(candidate.kept for candidate in candidates)
-        outcome: Outcome = "found" if kept else "nothing_relevant" if result.stored else "nothing_stored"
+        outcome: RecallOutcome = "found" if kept else "nothing_relevant" if result.stored else "nothing_stored"
         return Found(tuple(candidates), outcome, result.degraded or vector is None)
 
     def _judged(self, result: SearchResult, question: Question, now: datetime) -> list[Candidate]:
@@ -233,7 +233,7 @@ def _in_session(entities: Sequence[Entity], session_id: str | None) -> tuple[Ent
     )
 
 
-def _outcome(found: Found, searched: bool, block: Assembled, others: _Tiers) -> Outcome:
+def _outcome(found: Found, searched: bool, block: Assembled, others: _Tiers) -> RecallOutcome:
     """``found`` when a memory is relevant, be there room for it or not, or when no memories were asked for and
     something else is answered; ``nothing_stored`` only when no tier that was read holds anything.
     """

@@ -72,7 +72,7 @@ NO_DEFAULTS: Final = StatementDefaults()
 
 
 @immutable
-class Outcome:
+class StatementOutcome:
     """What became of one statement: the event, a reason code, a sentence, and the memory that now holds it."""
 
     event: str
@@ -86,7 +86,7 @@ class Outcome:
 class Remembered:
     """All outcomes of one request, in order, and the line that the agent may tell the user."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StatementOutcome, ...]
     notice: str
 
     @property
@@ -95,7 +95,7 @@ class Remembered:
         return _NOT_REACHED not in self.outcomes
 
 
-_NOT_REACHED: Final = Outcome(REJECTED, Unavailable.code, "There was no time left for it; send it again.")
+_NOT_REACHED: Final = StatementOutcome(REJECTED, Unavailable.code, "There was no time left for it; send it again.")
 
 
 _DROPPED_DETAIL = {
@@ -159,7 +159,7 @@ class Remember:
         statements: Sequence[Statement],
         within: Session | None,
         time_left: TimeLeft,
-    ) -> tuple[Outcome, ...]:
+    ) -> tuple[StatementOutcome, ...]:
         if not statements:
             open_space()  # whoever may not write hears of it, even with nothing to write
             return ()
@@ -211,19 +211,19 @@ def _statement(fate: Proposal, session_id: str | None, defaults: StatementDefaul
     )
 
 
-def _outcome(statement: Statement, kept: Kept | None) -> Outcome:
+def _outcome(statement: Statement, kept: Kept | None) -> StatementOutcome:
     if kept is None:
         return _NOT_REACHED
     if kept.new:
-        return Outcome(STORED, statement.reason, "Stored as it was said.", kept.memory)
-    return Outcome(DUPLICATE, "same_statement", "The same statement is already stored.", kept.memory)
+        return StatementOutcome(STORED, statement.reason, "Stored as it was said.", kept.memory)
+    return StatementOutcome(DUPLICATE, "same_statement", "The same statement is already stored.", kept.memory)
 
 
-def _dropped(fate: Dropped) -> Outcome:
-    return Outcome(DROPPED, fate.reason, _DROPPED_DETAIL[fate.reason])
+def _dropped(fate: Dropped) -> StatementOutcome:
+    return StatementOutcome(DROPPED, fate.reason, _DROPPED_DETAIL[fate.reason])
 
 
-def _notice(outcomes: Sequence[Outcome]) -> str:
+def _notice(outcomes: Sequence[StatementOutcome]) -> str:
     fresh = [o.memory for o in outcomes if o.event == STORED and o.memory is not None]
     known = [o.memory for o in outcomes if o.memory is not None]
     return notice([memory.text for memory in fresh], known[0].language if known else "und")

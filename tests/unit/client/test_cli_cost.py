@@ -93,7 +93,9 @@ def test_read_units_of_a_recall() -> None:
     assert recall_units(Volumes(cold_share=0)) == 5 + 1
     assert recall_units(Volumes(cold_share=0.5)) == 5 + 22.5 + 0.5
     # With an index: the 100 candidates, a unit each, and two queries; how many memories there are does not matter.
-    assert recall_units(Volumes(mode="managed")) == 5 + 100 + 2 == recall_units(Volumes(mode="managed", memories=10_000))
+    assert (
+        recall_units(Volumes(mode="managed")) == 5 + 100 + 2 == recall_units(Volumes(mode="managed", memories=10_000))
+    )
     assert recall_units(Volumes(mode="serverless", memories=10)) == 5 + 10 + 2
 
 

@@ -58,7 +58,7 @@ def mark_id(space: Space) -> str:
     return entry_id(space, MARK)
 
 
-def mark(mark: Mark, now: datetime) -> dict[str, JsonValue]:
+def mark_entry(mark: Mark, now: datetime) -> dict[str, JsonValue]:
     """The body of a space's mark, noted at ``now``."""
     return _in(mark.space) | {
         "entry": MARK,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, cast
 
 from lethe.adapters.opensearch.connection import Cluster, IndexMissing, Json, ndjson
-from lethe.adapters.opensearch.documents import MARK, MEMORY, entry, entry_id, mark, mark_id
+from lethe.adapters.opensearch.documents import MARK, MEMORY, entry, entry_id, mark_entry, mark_id
 from lethe.adapters.opensearch.filters import inside
 from lethe.domain import keys
 from lethe.domain.identity import Space
@@ -140,7 +140,7 @@ class OpenSearchWriter:
         if isinstance(change, Mark):
             return [
                 {"index": self._place(change.space) | {"_id": mark_id(change.space)}},
-                mark(change, self._clock.now()),
+                mark_entry(change, self._clock.now()),
             ]
         action = self._named(change.space, change.memory_id)
         body = entry(change.space, change.memory, self._label) if isinstance(change, Put) else None

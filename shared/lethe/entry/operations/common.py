@@ -18,7 +18,7 @@ from lethe.entry.api.memories import (
 )
 from lethe.entry.call import Call
 from lethe.errors import Forbidden, InvalidInput
-from lethe.services.remember import DUPLICATE, Outcome, Remembered
+from lethe.services.remember import DUPLICATE, Remembered, StatementOutcome
 
 
 def _memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) -> dict[str, object]:
@@ -52,7 +52,7 @@ def _memory_fields(memory: Memory, user_id: str | None, status: MemoryStatus) ->
     }
 
 
-def _outcome_out(outcome: Outcome, memory: MemoryOut | KnownMemoryOut | None) -> OutcomeOut:
+def _outcome_out(outcome: StatementOutcome, memory: MemoryOut | KnownMemoryOut | None) -> OutcomeOut:
     """One outcome as it is answered."""
     return OutcomeOut.model_validate(
         {
@@ -87,7 +87,7 @@ def outcomes_out(remembered: Remembered, call: Call, now: datetime) -> list[Outc
     """All outcomes as they are answered. A duplicate's memory may be somebody else's: only who may read sees it."""
     reads = call.caller.may(Permission.READ)
 
-    def shown(outcome: Outcome) -> MemoryOut | KnownMemoryOut | None:
+    def shown(outcome: StatementOutcome) -> MemoryOut | KnownMemoryOut | None:
         if outcome.memory is None:
             return None
         if outcome.event == DUPLICATE and not reads:

@@ -45,7 +45,7 @@ from lethe.errors import Conflict, Forbidden, InvalidInput
 from lethe.ports import Clock, Ids
 from lethe.services.memories import MemoryDesk
 from lethe.services.recall import Question, Recall
-from lethe.services.remember import REJECTED, STORED, Outcome, Remember, Statement
+from lethe.services.remember import REJECTED, STORED, Remember, Statement, StatementOutcome
 from lethe.services.spaces import Spaces
 
 Operations = dict[str, Callable[[Call], Answer]]
@@ -256,7 +256,7 @@ def _rejected(index: int, code: str, message: str, field: str | None) -> BatchRe
     return BatchResultOut(index=index, event="rejected", id=None, error=error)
 
 
-def _judged(index: int, outcome: Outcome) -> BatchResultOut:
+def _judged(index: int, outcome: StatementOutcome) -> BatchResultOut:
     if outcome.event == REJECTED:
         return _rejected(index, outcome.reason, outcome.detail, None)
     memory_id = outcome.memory.id if outcome.memory else None

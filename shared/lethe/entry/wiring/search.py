@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from lethe.adapters.opensearch.connection import Cluster
+    from lethe.adapters.opensearch.mapping import IndexShape
     from lethe.adapters.opensearch.writer import OpenSearchWriter
     from lethe.domain.embedding import EmbeddingModel
     from lethe.entry.stream import StreamApplication
@@ -80,7 +81,6 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
     from lethe.adapters.dynamodb.memories import DynamoMemories
     from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
     from lethe.adapters.opensearch.administration import IndexAdministration
-    from lethe.adapters.opensearch.mapping import NO_GRAPHS, IndexShape
     from lethe.adapters.system import SystemClock
     from lethe.services.reconcile import Reconciler
 
@@ -92,7 +92,7 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
         memories=settings.memories_table,
     )
     model = _model(settings)
-    shape = IndexShape(shards=settings.opensearch_shards, graph_threshold=settings.opensearch_graphs or NO_GRAPHS)
+    beside = _second_model(settings)
     cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
     clock = SystemClock()
     return Reconciler(
@@ -100,7 +100,7 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
         DynamoMemories(database),
         DynamoMemoryTable(database),
         _writer(settings, model, clock),
-        IndexAdministration(cluster, settings.opensearch_alias, model, shape, _second_model(settings)),
+        IndexAdministration(cluster, settings.opensearch_alias, model, index_shape(settings), beside),
         clock,
     )
 
@@ -112,6 +112,13 @@ def index_writer(settings: IndexSettings, clock: Clock) -> IndexWriter:
     model, second = _model(settings), _second_model(settings)
     writer = _writer(settings, model, clock)
     return writer if second in (None, model) else TwoIndexes(writer, _writer(settings, second, clock))
+
+
+def index_shape(settings: IndexSettings) -> IndexShape:
+    """What an index is made like."""
+    from lethe.adapters.opensearch.mapping import NO_GRAPHS, IndexShape
+
+    return IndexShape(shards=settings.opensearch_shards, graph_threshold=settings.opensearch_graphs or NO_GRAPHS)
 
 
 def _model(settings: RecallSettings | IndexSettings) -> EmbeddingModel:
