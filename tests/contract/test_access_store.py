@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from lethe.domain.access import ApiKey, Tenant
 from lethe.domain.identity import Permission
 from lethe.errors import Conflict, NotFound
+from lethe.ports import AccessStore
 from tests.fakes.time_and_ids import START, SequentialIds
 from tests.support.stores import Stores
 
@@ -93,3 +95,69 @@ def test_a_revoked_key_stays_with_its_first_date(empty_stores: Stores) -> None:
     assert access.revoke_key("01KEY", START + timedelta(seconds=2)) == revoked
     assert access.key("01KEY") == revoked
     assert access.keys("acme") == (revoked, api_key("02KEY"))
+
+
+def two_tenants(access: AccessStore, keys: int) -> list[ApiKey]:
+    for name in ("acme", "other"):
+        access.put_tenant(Tenant(name, START))
+    mine = [api_key(f"K{n:03d}") for n in range(keys)]
+    for key in (*mine, api_key("OTHER", "other")):
+        access.put_key(key)
+    return mine
+
+
+def test_a_fence_marks_the_tenant_and_all_of_its_keys(empty_stores: Stores) -> None:
+    access = empty_stores.access
+    mine = two_tenants(access, 51)
+    assert access.fence_tenant("acme", "er_1") == "er_1"
+    assert access.tenant("acme") == Tenant("acme", START, "er_1")
+    assert [tenant.fenced for tenant in access.tenants()] == ["er_1", None]
+    assert access.keys("acme") == tuple(replace(key, fenced="er_1") for key in mine)
+    assert {access.key(key.id) for key in mine} == {replace(key, fenced="er_1") for key in mine}
+    assert access.key("OTHER") == api_key("OTHER", "other")
+
+
+def test_the_first_erasure_fences_and_another_is_told_so(empty_stores: Stores) -> None:
+    access = empty_stores.access
+    two_tenants(access, 2)
+    assert access.fence_tenant("acme", "er_1") == "er_1"
+    assert access.fence_tenant("acme", "er_2") == "er_1"
+    assert access.fence_tenant("acme", "er_1") == "er_1"
+    assert {key.fenced for key in access.keys("acme")} == {"er_1"}
+    assert access.fence_tenant("other", "er_2") == "er_2"
+    with pytest.raises(NotFound):
+        access.fence_tenant("nobody", "er_1")
+
+
+def test_a_fenced_tenant_gets_no_key(empty_stores: Stores) -> None:
+    access = empty_stores.access
+    two_tenants(access, 1)
+    access.fence_tenant("acme", "er_1")
+    with pytest.raises(Conflict):
+        access.put_key(api_key("NEW"))
+    assert access.key("NEW") is None
+    access.put_key(api_key("NEW", "other"))
+
+
+def test_a_revoked_key_stays_fenced(empty_stores: Stores) -> None:
+    access = empty_stores.access
+    two_tenants(access, 1)
+    access.fence_tenant("acme", "er_1")
+    assert access.revoke_key("K000", START).fenced == "er_1"
+
+
+def test_who_is_admitted_is_as_before(empty_stores: Stores) -> None:
+    access = empty_stores.access
+    mine = two_tenants(access, 3)
+    access.fence_tenant("acme", "er_1")
+    access.admit_tenant("acme", "er_2")
+    assert access.tenant("acme") == Tenant("acme", START, "er_1")
+    for _ in range(2):
+        access.admit_tenant("acme", "er_1")
+    assert access.tenants() == (Tenant("acme", START), Tenant("other", START))
+    assert access.keys("acme") == tuple(mine)
+    assert {access.key(key.id) for key in mine} == set(mine)
+    access.put_key(api_key("NEW"))
+    assert access.fence_tenant("acme", "er_2") == "er_2"
+    with pytest.raises(NotFound):
+        access.admit_tenant("nobody", "er_1")

@@ -28,7 +28,7 @@ class FakeAccessStore:
     def put_key(self, key: ApiKey) -> None:
         if key.tenant not in self._tenants:
             raise NotFound
-        if key.id in self._keys:
+        if key.id in self._keys or self._tenants[key.tenant].fenced is not None:
             raise Conflict
         self._keys[key.id] = key
 
@@ -44,3 +44,23 @@ class FakeAccessStore:
             raise NotFound
         self._keys[key_id] = replace(key, revoked_at=key.revoked_at or moment)
         return self._keys[key_id]
+
+    def fence_tenant(self, tenant: str, erasure_id: str) -> str:
+        standing = self._tenant_named(tenant).fenced or erasure_id
+        if standing == erasure_id:
+            self._tenants[tenant] = replace(self._tenants[tenant], fenced=erasure_id)
+            for key in self.keys(tenant):
+                self._keys[key.id] = replace(key, fenced=erasure_id)
+        return standing
+
+    def admit_tenant(self, tenant: str, erasure_id: str) -> None:
+        if self._tenant_named(tenant).fenced == erasure_id:
+            self._tenants[tenant] = replace(self._tenants[tenant], fenced=None)
+        for key in self.keys(tenant):
+            if key.fenced == erasure_id:
+                self._keys[key.id] = replace(key, fenced=None)
+
+    def _tenant_named(self, name: str) -> Tenant:
+        if name not in self._tenants:
+            raise NotFound
+        return self._tenants[name]

@@ -35,7 +35,7 @@ from lethe.services.erasure.requests import ErasureRequests, Wanted
 from lethe.services.erasure.tick import Tick
 from lethe.services.erasure.verification import Looking
 from lethe.services.erasure.whole import WholeDeletion
-from lethe.services.erasure.worker import LeftBehind, Worker
+from lethe.services.erasure.worker import Done, LeftBehind, Worker
 from lethe.services.holds import HoldDesk
 from lethe.services.spaces import Spaces
 from tests.fakes.embedder import FakeEmbedder
@@ -98,7 +98,13 @@ class Erasing:
             KEY,
         )
         whole = WholeDeletion(
-            self.heads, DynamoSubjects(database), self.access, DynamoPurge(database, KEY), self.writer, self.held
+            self.ledger,
+            self.heads,
+            DynamoSubjects(database),
+            self.access,
+            DynamoPurge(database, KEY),
+            self.writer,
+            self.held,
         )
         names = {
             "subjects": table_of(models.head),
@@ -150,12 +156,13 @@ class Erasing:
             except LeftBehind as error:
                 self.worker.fail(erasure.tenant, erasure.id, error.code)
                 break
-            task = self._next(task, done.done, done.following)
+            task = self.following(task, done)
         return self.read(erasure)
 
-    def _next(self, task: StepName, done: bool, following: StepName | None) -> StepName | None:
-        if not done:
-            return following or task
+    def following(self, task: StepName, done: Done) -> StepName | None:
+        """The task that comes next; None behind the last. The drain is waited out in between."""
+        if not done.done:
+            return done.following or task
         if task is StepName.PROBE:
             self.at_drain()
             self.clock.move(timedelta(seconds=60))

@@ -20,17 +20,21 @@ _PRESENTED = re.compile(r"lk_([0-9A-HJKMNP-TV-Z]{26})_([A-Za-z0-9_-]{43})", re.A
 
 @immutable
 class Tenant:
-    """A tenant; its name is its id: lower-case letters, digits and hyphens, at most 64."""
+    """A tenant; its name is its id: lower-case letters, digits and hyphens, at most 64.
+
+    ``fenced`` is the erasure of the whole tenant, from its beginning until the tenant is admitted again.
+    """
 
     name: str
     created_at: datetime
+    fenced: str | None = None
 
 
 @immutable
 class ApiKey:
     """An API key as it is stored: never the secret, only its SHA-256; never users, only their subject hashes.
 
-    A plain hash is enough because the secret is 256 random bits: there is nothing to guess.
+    A plain hash is enough because the secret is 256 random bits: there is nothing to guess. ``fenced`` is its tenant's.
     """
 
     id: str
@@ -41,6 +45,7 @@ class ApiKey:
     subjects: tuple[str, ...]
     created_at: datetime
     revoked_at: datetime | None = None
+    fenced: str | None = None
 
     def opens_with(self, secret: str) -> bool:
         """Whether ``secret`` is this key's, and it is not revoked; takes the same time for every wrong one."""

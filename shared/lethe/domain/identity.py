@@ -28,7 +28,7 @@ class Caller:
     """The authenticated caller, as the authorizer found it; made from nothing that a request body says.
 
     ``subjects`` are the subject hashes that the key may act for, or ``("*",)``; ``actor`` is the name that what it
-    writes carries, and no proof of anything.
+    writes carries, and no proof of anything. ``fenced`` is whether its whole tenant was erased, or is being.
     """
 
     tenant: str
@@ -36,6 +36,7 @@ class Caller:
     permissions: frozenset[Permission]
     subjects: tuple[str, ...]
     key_id: str
+    fenced: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads 
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
                                       CHANGED#<microseconds>#id (for a week: what an index may not show yet)
 Ledger     LEDGER#tenant              ERASURE#id · HOLD#name · HELD#subject#name · ADMITTED#subject
+                                      ENDED#erasure id#subject (of an erasure of the whole tenant)
                                       RECEIPT#n · RECEIPTID#id · CHAIN#RECEIPT
                                       AUDIT#strand#n · CHAIN#AUDIT#strand
                                       AUDITOF#subject#<microseconds>#strand#n (its entries, newest last)
@@ -205,7 +206,7 @@ def session_named_in(sort_key: str) -> str:
 
 def _second(sort_key: str) -> str:
     """The second part; empty where there is none, which no key of ours lacks."""
-    return (split(sort_key) + ("",))[1]
+    return (*split(sort_key), "")[1]
 
 
 def change(moment: datetime, memory_id: str) -> str:
@@ -330,3 +331,13 @@ def hold_on(subject: str, name: str) -> str:
 def admission(subject: str) -> str:
     """The note that an erased subject was admitted again."""
     return join("ADMITTED", subject)
+
+
+def ended_by(erasure_id: str) -> str:
+    """What the notes of the epochs that the erasure of a tenant ended begin with."""
+    return join("ENDED", erasure_id) + SEPARATOR
+
+
+def ended(erasure_id: str, subject: str) -> str:
+    """The note which epoch of a subject the erasure of its tenant ended."""
+    return ended_by(erasure_id) + join(subject)

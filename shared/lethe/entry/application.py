@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from lethe.domain import ids
 from lethe.domain.idempotency import StoredAnswer
-from lethe.domain.identity import Caller, Space
+from lethe.domain.identity import Caller, Permission, Space
 from lethe.domain.json_values import canonical
 from lethe.entry.about import spoken_of
 from lethe.entry.auditing import Auditor
@@ -24,6 +24,7 @@ from lethe.entry.problems import problem_headers, problem_text
 from lethe.entry.reading import read_body, seen_version, validated_body, validated_query
 from lethe.entry.routes import ROUTES, Route
 from lethe.errors import (
+    Erased,
     Forbidden,
     InvalidInput,
     LetheError,
@@ -36,6 +37,21 @@ Operation = Callable[[Call], Answer]
 OpenSpace = Callable[[Caller, str | None], Space]
 
 _CLIENT_ID: Final = re.compile(r"[A-Za-z0-9._:\-]{1,128}", re.ASCII)
+_WHILE_FENCED: Final = frozenset(
+    (
+        "begin_erasure",
+        "erase_subject",
+        "list_erasures",
+        "get_erasure",
+        "get_receipt",
+        "list_holds",
+        "get_hold",
+        "release_hold",
+        "list_audit",
+    )
+)
+"""What still answers a tenant that is erased as a whole: everything about erasures and their proof, and no data."""
+
 _ROUTES: Final = {route.key: route for route in ROUTES}
 
 
@@ -87,6 +103,9 @@ class Application:
         if not any(caller.may(permission) for permission in route.permissions):
             bare = Call(caller, {}, None, None)
             return self._auditor.beside(route, bare, context.aws_request_id, lambda: _refuse(route))
+        if caller.fenced and route.operation not in _WHILE_FENCED:
+            bare = Call(caller, {}, None, None)
+            return self._auditor.beside(route, bare, context.aws_request_id, lambda: _refuse_fenced(route))
         headers = event.get("headers") or {}
         raw = read_body(route, event, headers)
         call = Call(
@@ -124,6 +143,11 @@ class Application:
 def _refuse(route: Route) -> HttpResponse:
     """Raises Forbidden."""
     raise Forbidden("this key lacks the permission " + " or ".join(route.permissions))
+
+
+def _refuse_fenced(route: Route) -> HttpResponse:
+    """Raises NotFound where something would be read, Erased where it would be written."""
+    raise NotFound if Permission.READ in route.permissions else Erased
 
 
 def _same_body(raw: bytes) -> str:

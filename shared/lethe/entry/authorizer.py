@@ -52,6 +52,7 @@ def _context(caller: Caller | None) -> JsonObject:
         "permissions": " ".join(sorted(caller.permissions)),
         "subjects": " ".join(caller.subjects),
         "key": caller.key_id,
+        **({"fenced": True} if caller.fenced else {}),
     }
 
 
@@ -70,8 +71,10 @@ def caller_of(event: Event) -> Caller | None:
     permissions, subjects = _text(found.get("permissions")), _text(found.get("subjects"))
     if not (tenant and actor and key and permissions and subjects):
         return None
+    fenced = "fenced" in found
     try:
-        return Caller(tenant, actor, frozenset(map(Permission, permissions.split())), tuple(subjects.split()), key)
+        granted = frozenset(map(Permission, permissions.split()))
+        return Caller(tenant, actor, granted, tuple(subjects.split()), key, fenced)
     except ValueError:
         return None
 

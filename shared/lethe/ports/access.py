@@ -27,7 +27,7 @@ class AccessStore(Protocol):
         ...
 
     def put_key(self, key: ApiKey) -> None:
-        """Store a new key. Raises NotFound without its tenant, Conflict when its id is taken."""
+        """Store a new key. Raises NotFound without its tenant, Conflict when its id is taken or its tenant fenced."""
         ...
 
     def key(self, key_id: str) -> ApiKey | None:
@@ -40,6 +40,20 @@ class AccessStore(Protocol):
 
     def revoke_key(self, key_id: str, moment: datetime) -> ApiKey:
         """Mark the key as revoked; again is no error. Raises NotFound."""
+        ...
+
+
+    def fence_tenant(self, tenant: str, erasure_id: str) -> str:
+        """Mark the tenant and all of its keys as fenced by the erasure, unless another fences it; the id of the one
+        that does. When this returns, every request of the tenant is seen to be fenced, and no key can be added. Again
+        finishes what was cut short. Raises NotFound.
+        """
+        ...
+
+    def admit_tenant(self, tenant: str, erasure_id: str) -> None:
+        """Take the marks of that erasure from the tenant and its keys; again finishes what was cut short. Marks of
+        another erasure stay. Raises NotFound.
+        """
         ...
 
 

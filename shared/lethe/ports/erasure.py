@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -33,6 +33,10 @@ class Ledger(Protocol):
         """
         ...
 
+    def reopen(self, erasure: Erasure) -> Erasure:
+        """As ``save``, and list it as open again: for one that had ended."""
+        ...
+
     def withdraw(self, erasure: Erasure) -> None:
         """Remove one that was begun and did nothing, since another erases the same already. Again is no error."""
         ...
@@ -50,11 +54,21 @@ class Ledger(Protocol):
         ...
 
     def admit(self, tenant: str, subject: str, epoch: int, now: datetime) -> None:
-        """Note that the subject is readable again from ``epoch`` on, for a replay."""
+        """Note that the subject is readable again from ``epoch`` on, for a replay. Of a tenant that is admitted after
+        an erasure, that erasure's id stands in the place of the subject.
+        """
         ...
 
     def admitted(self, tenant: str, subject: str) -> int:
         """The highest epoch at which the subject was admitted; 0 when it never was."""
+        ...
+
+    def note_ended(self, tenant: str, erasure_id: str, subject: str, epoch: int) -> None:
+        """Note, before it happens, which epoch of a subject the erasure of its tenant ends, for a replay."""
+        ...
+
+    def ended(self, tenant: str, erasure_id: str) -> Iterator[tuple[str, int]]:
+        """The subjects of which an erasure of the whole tenant ended an epoch, and which one."""
         ...
 
 

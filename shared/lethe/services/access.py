@@ -17,7 +17,7 @@ def authenticate(store: AccessStore, presented: str) -> Caller | None:
     key = store.key(parts[0]) if parts else None
     if parts is None or key is None or not key.opens_with(parts[1]):
         return None
-    return Caller(key.tenant, key.actor, key.permissions, key.subjects, key.id)
+    return Caller(key.tenant, key.actor, key.permissions, key.subjects, key.id, key.fenced is not None)
 
 
 class Access:
@@ -46,8 +46,8 @@ class Access:
     ) -> tuple[ApiKey, str]:
         """A new key, and the text to present, which is shown this once and stored nowhere.
 
-        Raises NotFound for an unknown tenant, InvalidInput for unknown permissions, impossible user ids, or an actor
-        whose name could be another key's own.
+        Raises NotFound for an unknown tenant, Conflict for one that is erased, InvalidInput for unknown permissions,
+        impossible user ids, or an actor whose name could be another key's own.
         """
         if self._store.tenant(tenant) is None:
             raise NotFound("there is no such tenant")

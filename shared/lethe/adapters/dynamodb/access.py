@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
-from lethe.adapters.dynamodb.database import Database, Transaction
+from lethe.adapters.dynamodb.database import TRANSACTION_LIMIT, Database, Transaction
 from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
-from lethe.adapters.dynamodb.models import KeyRow
+from lethe.adapters.dynamodb.models import KeyRow, TenantRow
 from lethe.domain import keys
 from lethe.domain.access import ApiKey, Tenant
 from lethe.domain.identity import Permission
@@ -37,25 +39,27 @@ class DynamoAccessStore:
     def tenants(self) -> tuple[Tenant, ...]:
         """One query."""
         rows = self._database.rows(self._tenant, keys.TENANTS, keys.everything())
-        return tuple(Tenant(row.name, row.created_at) for row in rows)
+        return tuple(Tenant(row.name, row.created_at, row.fenced) for row in rows)
 
     def tenant(self, name: str) -> Tenant | None:
         """One read."""
         row = self._database.get(self._tenant, keys.tenant_partition(name), keys.TENANT)
-        return None if row is None else Tenant(row.name, row.created_at)
+        return None if row is None else Tenant(row.name, row.created_at, row.fenced)
 
     def put_key(self, key: ApiKey) -> None:
-        """The key and its place in its tenant's list, in one transaction. Raises NotFound without the tenant."""
+        """The key and its place in its tenant's list, in one transaction, with a look at the tenant."""
         transaction = Transaction()
         for row in self._rows(key):
             transaction.put(row, self._key.pk.does_not_exist())
         tenant = self._tenant(keys.tenant_partition(key.tenant), keys.TENANT)
-        transaction.check(tenant, self._tenant.pk.exists())
+        transaction.check(tenant, self._tenant.pk.exists() & self._tenant.fenced.does_not_exist())
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
             if failed.found[-1] is not None:
-                raise NotFound("there is no such tenant") from failed
+                if self.tenant(key.tenant) is None:
+                    raise NotFound("there is no such tenant") from failed
+                raise Conflict("the tenant is erased: no key can be added") from failed
             raise Conflict("the id of the key is taken") from failed
 
     def key(self, key_id: str) -> ApiKey | None:
@@ -86,6 +90,56 @@ class DynamoAccessStore:
             raise NotFound
         return changed
 
+    def fence_tenant(self, tenant: str, erasure_id: str) -> str:
+        """The tenant first, by a conditional update after which no key can be added; then its keys, 50 together."""
+        free = self._tenant.fenced.does_not_exist() | (self._tenant.fenced == erasure_id)
+        for row in self._places_of(tenant):
+            try:
+                with_retries(
+                    partial(
+                        self._database.update,
+                        row,
+                        [self._tenant.fenced.set(erasure_id)],
+                        self._tenant.pk.exists() & free,
+                    )
+                )
+            except ConditionFailed as failed:
+                standing = self.tenant(tenant)
+                if standing is None or standing.fenced is None:
+                    raise NotFound("there is no such tenant") from failed
+                return standing.fenced
+        self._mark([key for key in self.keys(tenant) if key.fenced != erasure_id], erasure_id)
+        return erasure_id
+
+    def _mark(self, unmarked: Sequence[ApiKey], erasure_id: str) -> None:
+        together = TRANSACTION_LIMIT // 2
+        for start in range(0, len(unmarked), together):
+            transaction = Transaction()
+            for key in unmarked[start : start + together]:
+                for row in self._rows(key):
+                    transaction.update(row, [self._key.fenced.set(erasure_id)], self._key.pk.exists())
+            with_retries(partial(self._database.transact, transaction))
+
+    def admit_tenant(self, tenant: str, erasure_id: str) -> None:
+        """The tenant, then key after key, each in both of its places."""
+        if self.tenant(tenant) is None:
+            raise NotFound("there is no such tenant")
+        for row in self._places_of(tenant):
+            mine = self._tenant.fenced == erasure_id
+            with suppress(ConditionFailed):  # admitted before, or fenced by another erasure since
+                with_retries(partial(self._database.update, row, [self._tenant.fenced.remove()], mine))
+        for key in self.keys(tenant):
+            if key.fenced == erasure_id:
+                transaction = Transaction()
+                for place in self._rows(key):
+                    transaction.update(place, [self._key.fenced.remove()], self._key.fenced == erasure_id)
+                with suppress(ConditionFailed):
+                    with_retries(partial(self._database.transact, transaction))
+
+    def _places_of(self, tenant: str) -> Sequence[TenantRow]:
+        """The tenant's own place first: keys are added by what that one says."""
+        return [self._tenant(keys.tenant_partition(tenant), keys.TENANT), self._tenant(keys.TENANTS, tenant)]
+
     def _rows(self, key: ApiKey) -> Sequence[KeyRow]:
         """The key's two places, with the same content: the authorizer reads one, the tenant's list the other."""
         places = ((keys.api_key(key.id), keys.KEY), (keys.tenant_partition(key.tenant), keys.api_key(key.id)))
@@ -101,6 +155,7 @@ class DynamoAccessStore:
                 subjects=key.subjects,
                 created_at=key.created_at,
                 revoked_at=key.revoked_at,
+                fenced=key.fenced,
             )
             for pk, sk in places
         ]
@@ -116,4 +171,5 @@ def _api_key(row: KeyRow) -> ApiKey:
         subjects=row.subjects,
         created_at=row.created_at,
         revoked_at=row.revoked_at,
+        fenced=row.fenced,
     )

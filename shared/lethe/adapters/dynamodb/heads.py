@@ -151,7 +151,7 @@ class DynamoSubjects:
     def of_tenant(self, tenant: str, limit: int, start: str | None) -> Page[SubjectHead]:
         """A stretch of the scan; it may hold none of the tenant's before the end."""
         begin = None if start is None else json.loads(start)
-        items, last = self._database.scan_page(self._row, keys.HEAD, _HEAD, begin, limit)
+        items, last = self._database.scan_page(self._row, (keys.HEAD,), _HEAD, begin, limit)
         heads = []
         for item in items:
             owner, subject = keys.split(str(item["pk"]["S"]))

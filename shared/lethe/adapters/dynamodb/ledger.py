@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import cast
@@ -28,6 +29,7 @@ class DynamoLedger:
         self._row = database.models.erasure
         self._open = database.models.open
         self._admission = database.models.admission
+        self._ended = database.models.ended
 
     def begin(self, erasure: Erasure) -> Erasure:
         """One transaction: the row, unless it is there, and the note that it is open."""
@@ -55,6 +57,21 @@ class DynamoLedger:
         ends = erasure.state is ErasureState.COMPLETED
         try:
             with_retries(lambda: self._database.transact(transaction) if ends else self._database.put(saved, seen))
+        except ConditionFailed as failed:
+            standing = failed.found[0]
+            if not standing:
+                raise NotFound from failed
+            raise VersionConflict(int(standing["version"]["N"])) from failed
+        return _erasure(saved)
+
+    def reopen(self, erasure: Erasure) -> Erasure:
+        """One transaction: the row, on the version that was seen, and the note."""
+        saved = self._of(erasure, erasure.version + 1)
+        transaction = Transaction()
+        transaction.put(saved, self._row.version == erasure.version)
+        transaction.put(self._note(erasure))
+        try:
+            with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
             standing = failed.found[0]
             if not standing:
@@ -100,7 +117,7 @@ class DynamoLedger:
         """A stretch of a scan; it may hold fewer than ``limit``, and even none, before the end."""
         items, last = self._database.scan_page(
             self._row,
-            keys.ERASURES,
+            (keys.ERASURES,),
             ("pk", "sk", "record", "version"),
             None if start is None else json.loads(start),
             limit,
@@ -121,6 +138,17 @@ class DynamoLedger:
         """One consistent read."""
         row = self._database.get(self._admission, keys.ledger_partition(tenant), keys.admission(subject))
         return 0 if row is None else row.epoch
+
+    def note_ended(self, tenant: str, erasure_id: str, subject: str, epoch: int) -> None:
+        """One put."""
+        row = self._ended(keys.ledger_partition(tenant), keys.ended(erasure_id, subject), epoch=epoch)
+        with_retries(lambda: self._database.put(row))
+
+    def ended(self, tenant: str, erasure_id: str) -> Iterator[tuple[str, int]]:
+        """One query, page after page."""
+        within = keys.beginning_with(keys.ended_by(erasure_id))
+        for row in self._database.rows(self._ended, keys.ledger_partition(tenant), within):
+            yield keys.split(row.sk)[-1], row.epoch
 
     def _of(self, erasure: Erasure, version: int) -> ErasureRow:
         return self._row(

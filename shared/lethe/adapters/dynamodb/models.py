@@ -181,6 +181,7 @@ class TenantRow(Row):
 
     name = UnicodeAttribute()
     created_at = TimeAttribute()
+    fenced = UnicodeAttribute(null=True)
 
 
 class KeyRow(Row):
@@ -194,6 +195,7 @@ class KeyRow(Row):
     subjects = TextsAttribute()
     created_at = TimeAttribute()
     revoked_at = TimeAttribute(null=True)
+    fenced = UnicodeAttribute(null=True)
 
 
 class ErasureRow(Row):
@@ -221,6 +223,12 @@ class AdmissionRow(Row):
 
     epoch = IntAttribute()
     admitted_at = TimeAttribute()
+
+
+class EndedRow(Row):
+    """The epoch of a subject that the erasure of its tenant ended; its keys say the rest."""
+
+    epoch = IntAttribute()
 
 
 class AuditRow(Row):
@@ -285,6 +293,7 @@ class Models:
     open: type[OpenRow]
     hold: type[HoldRow]
     admission: type[AdmissionRow]
+    ended: type[EndedRow]
     audit: type[AuditRow]
     audit_pointer: type[AuditPointerRow]
     receipt: type[ReceiptRow]
@@ -320,6 +329,7 @@ def build_models(tables: TableNames, region: str) -> Models:
         open=bound(OpenRow, tables.ledger),
         hold=bound(HoldRow, tables.ledger),
         admission=bound(AdmissionRow, tables.ledger),
+        ended=bound(EndedRow, tables.ledger),
         audit=bound(AuditRow, tables.ledger),
         audit_pointer=bound(AuditPointerRow, tables.ledger),
         receipt=bound(ReceiptRow, tables.ledger),

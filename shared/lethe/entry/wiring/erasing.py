@@ -82,7 +82,9 @@ def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> E
 
     settings = EraseSettings.from_environment(environment)
     parts = _ErasingParts(settings, clock)
-    whole = WholeDeletion(parts.heads, parts.subjects, parts.access, parts.purge, parts.writer, parts.holds)
+    whole = WholeDeletion(
+        parts.ledger, parts.heads, parts.subjects, parts.access, parts.purge, parts.writer, parts.holds
+    )
     verifier = _verifier(settings, parts)
     receipts = ReceiptWriter(
         parts.receipts, parts.holds, signer(settings), retention(settings), verifier.method, __version__, parts.clock

@@ -11,7 +11,7 @@ from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.holds import Hold
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
-from lethe.ports import AccessStore, Holds, IndexWriter, Purge, Purged, SubjectHeads, Subjects, TimeLeft
+from lethe.ports import AccessStore, Holds, IndexWriter, Ledger, Purge, Purged, SubjectHeads, Subjects, TimeLeft
 from lethe.services.erasure.stretch import Counted, Deleted
 from lethe.services.spaces import ended_spaces
 
@@ -22,11 +22,16 @@ _PAGE: Final = 100
 
 @immutable
 class _Part:
-    """One subject of an erasure: its name and the last epoch that goes, and where the next call goes on after it."""
+    """One subject of an erasure: its name and the last epoch that goes, whether that is still to be fenced, and where
+    the next call goes on: after the subject, or, within a page of them, at the page's beginning.
+    """
 
     subject: str
     epochs: int
+    fences: bool
     after: str | None
+    ends_page: bool
+    head: SubjectHead | None
 
 
 Delete = Callable[[Space, Sequence[Hold], TimeLeft], Purged]
@@ -37,6 +42,7 @@ class WholeDeletion:
 
     def __init__(
         self,
+        ledger: Ledger,
         heads: SubjectHeads,
         subjects: Subjects,
         access: AccessStore,
@@ -44,6 +50,7 @@ class WholeDeletion:
         writer: IndexWriter | None,
         holds: Holds,
     ) -> None:
+        self._ledger = ledger
         self._heads = heads
         self._subjects = subjects
         self._access = access
@@ -63,26 +70,26 @@ class WholeDeletion:
     def fence(self, erasure: Erasure, cursor: str | None, time_left: TimeLeft) -> Counted:
         """Fence every subject, and count what there is behind the fence."""
         found = dict.fromkeys((StepName.DERIVED, StepName.MEMORIES, StepName.ENTITIES, StepName.SESSIONS), 0)
-        if isinstance(erasure.scope, WholeTenant):
+        if isinstance(erasure.scope, WholeTenant) and erasure.unreadable_since is None:
             self._access.fence_tenant(erasure.tenant, erasure.id)
-        for part in self._parts(erasure, cursor, fencing=True):
-            self._heads.fence(erasure.tenant, part.subject, erasure.id, part.epochs)
+        for part in self._parts(erasure, cursor):
+            self._fence(erasure, part)
             for space in ended_spaces(erasure.tenant, part.subject, part.epochs):
                 stock = self._purge.count(space)
                 found[StepName.DERIVED] += stock.answers
                 found[StepName.MEMORIES] += stock.memories
                 found[StepName.ENTITIES] += stock.entities
                 found[StepName.SESSIONS] += stock.sessions
-            if part.after is not None and time_left() < TO_GO_ON:
+            if part.ends_page and part.after is not None and time_left() < TO_GO_ON:
                 return Counted(False, tuple(found.items()), part.after)
         return Counted(True, tuple(found.items()))
 
     def delete(self, erasure: Erasure, step: StepName, cursor: str | None, time_left: TimeLeft) -> Deleted:
         """A stretch of a deleting step; what holds keep stays where it is, in an epoch that nobody reads."""
         deleted, kept = 0, set[str]()
-        for part in self._parts(erasure, cursor, fencing=step is StepName.SWEEP):
-            if step is StepName.SWEEP:  # a first writer of a tenant may have come between its fence and now
-                self._heads.fence(erasure.tenant, part.subject, erasure.id, part.epochs)
+        for part in self._parts(erasure, cursor):
+            if isinstance(erasure.scope, WholeTenant):
+                self._fence(erasure, part)  # a first writer may have come between the tenant's fence and now
             holds = self._holds.of_subject(erasure.tenant, part.subject)
             for space in ended_spaces(erasure.tenant, part.subject, part.epochs):
                 for delete in self._steps[step]:
@@ -93,29 +100,52 @@ class WholeDeletion:
                     if not purged.done:
                         return Deleted(False, deleted, tuple(sorted(kept)), cursor)
             cursor = part.after
-            if cursor is not None and time_left() < TO_GO_ON:
+            if not (part.ends_page and part.after is None) and time_left() < TO_GO_ON:
                 return Deleted(False, deleted, tuple(sorted(kept)), cursor)
         if step is StepName.SWEEP and self._writer is not None:
             self._writer.refresh()
         return Deleted(True, deleted, tuple(sorted(kept)))
 
     def end(self, erasure: Erasure, until: datetime) -> None:
-        """Let every subject be erased up to ``until``."""
-        for part in self._parts(erasure, None, fencing=False):
-            self._heads.end_erasure(erasure.tenant, part.subject, erasure.id, until)
+        """Let every subject that it fenced be erased up to ``until``. What has ended already is passed over, so that a
+        call that was cut short goes on where it was.
+        """
+        for part in self._parts(erasure, None):
+            if part.head is None or (part.head.state is SubjectState.ERASING and part.head.erasure == erasure.id):
+                self._heads.end_erasure(erasure.tenant, part.subject, erasure.id, until)
 
-    def _parts(self, erasure: Erasure, cursor: str | None, fencing: bool) -> Iterator[_Part]:
-        if erasure.subject is not None:
-            yield _Part(erasure.subject, erasure.epochs, None)
+    def _fence(self, erasure: Erasure, part: _Part) -> None:
+        """The note for a replay first, so that no fence is without one; it tells of a tenant's erasure what the row of
+        a subject's tells by itself.
+        """
+        if not part.fences:
             return
+        if isinstance(erasure.scope, WholeTenant):
+            self._ledger.note_ended(erasure.tenant, erasure.id, part.subject, part.epochs)
+        self._heads.fence(erasure.tenant, part.subject, erasure.id, part.epochs)
+
+    def _parts(self, erasure: Erasure, cursor: str | None) -> Iterator[_Part]:
+        if erasure.subject is not None:
+            yield _Part(erasure.subject, erasure.epochs, True, None, True, None)
+            return
+        fencing = self._fences_tenant(erasure)
         while True:
-            page = self._subjects.of_tenant(erasure.tenant, _PAGE, cursor)
+            begin, page = cursor, self._subjects.of_tenant(erasure.tenant, _PAGE, cursor)
             cursor = page.next_key
             for number, head in enumerate(page.items):
-                last = number == len(page.items) - 1
-                yield _Part(head.subject, _last_epoch(head, fencing), cursor if last else None)
+                ends = number == len(page.items) - 1
+                fences = fencing and head.state is SubjectState.ACTIVE
+                epochs = head.epoch if fences else head.epoch - 1
+                yield _Part(head.subject, epochs, fences, cursor if ends else begin, ends, head)
             if cursor is None:
                 return
+
+    def _fences_tenant(self, erasure: Erasure) -> bool:
+        """Whether the erasure still fences its tenant: once that is admitted again, a repetition is about ended epochs
+        alone.
+        """
+        tenant = self._access.tenant(erasure.tenant)
+        return tenant is not None and tenant.fenced == erasure.id
 
     def _index(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         """Entries go whether held or not: they are copies, and their rows stay."""
@@ -123,8 +153,3 @@ class WholeDeletion:
 
     def _answers(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         return self._purge.answers(space, time_left)
-
-
-def _last_epoch(head: SubjectHead, fencing: bool) -> int:
-    """The epoch that a fence ends, or the last one that a fence has ended."""
-    return head.epoch if fencing and head.state is SubjectState.ACTIVE else head.epoch - 1
