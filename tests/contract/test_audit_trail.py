@@ -289,9 +289,12 @@ def test_damage_in_the_table_is_found(strict_stores: Stores, tenant: str) -> Non
     assert fault() == Fault(6, Wrong.TRUNCATED)
 
 
-def test_what_is_no_json_object_is_refused(strict_stores: Stores, tenant: str) -> None:
+@pytest.mark.parametrize("damaged", ["[]", "{", "{}"])
+def test_what_is_no_entry_is_found_and_not_listed(strict_stores: Stores, tenant: str, damaged: str) -> None:
     database = strict_stores.database
     assert database is not None
-    database.put(database.models.audit(keys.ledger_partition(tenant), keys.audit_entry(0, 1), entry="[]"))
-    with pytest.raises(ValueError, match="JSON object"):
-        strict_stores.audit.stretch(tenant, 0, 0, 5)
+    for number in range(3):
+        strict_stores.audit.append(event(tenant, number))
+    database.put(database.models.audit(keys.ledger_partition(tenant), keys.audit_entry(0, 2), entry=damaged))
+    assert check(walk(strict_stores.audit, tenant), tenant, 0).fault == Fault(2, Wrong.ALTERED)
+    assert [entry.n for entry in strict_stores.audit.of_subject(tenant, ANN, 9, None).items] == [3, 1]

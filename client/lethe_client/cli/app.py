@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lethe_client.cli import cost, index, keys, memory, receipt, tenants
+from lethe_client.cli import audit, cost, index, keys, memory, receipt, tenants
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError, real_surroundings
 from lethe_client.errors import LetheError
@@ -40,7 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lethe", description="Agent memory that you can prove forgotten.")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--stack", metavar="NAME", help="work on a deployed CloudFormation stack (tenants, keys, index, receipt key)"
+        "--stack",
+        metavar="NAME",
+        help="work on a deployed CloudFormation stack (tenants, keys, index, receipt key, audit)",
     )
     # The same options after the command, as many people type them.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
@@ -51,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     tenants.add_commands(commands, on_stack)
     keys.add_commands(commands, on_stack)
     index.add_commands(commands, on_stack)
+    audit.add_commands(commands, on_stack)
     cost.add_commands(commands, common)
     memory.add_commands(commands, common)
     receipt.add_commands(commands, common, on_stack)

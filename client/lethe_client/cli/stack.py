@@ -26,6 +26,7 @@ class _CloudFormation(Protocol):
 
 
 _VARIABLES = {"AccessTableName": "LETHE_ACCESS_TABLE", "MasterSecretArn": "LETHE_SECRET_ARN"}
+_OF_THE_LEDGER = {"LedgerTableName": "LETHE_LEDGER_TABLE"}
 _OF_RECEIPTS = {"ReceiptKeyArn": "LETHE_RECEIPT_KEY_ARN"}
 _OF_THE_INDEX = {
     "SubjectsTableName": "LETHE_SUBJECTS_TABLE",
@@ -53,7 +54,7 @@ def environment_of_stack(name: str, fetch: FetchOutputs | None = None) -> dict[s
     missing = [output for output in _VARIABLES if not outputs.get(output)]
     if missing:
         raise UsageError(f"the stack has no output {', '.join(missing)}: is it one of Lethe?")
-    known = _VARIABLES | _OF_RECEIPTS | _OF_THE_INDEX
+    known = _VARIABLES | _OF_THE_LEDGER | _OF_RECEIPTS | _OF_THE_INDEX
     return {variable: outputs[output] for output, variable in known.items() if outputs.get(output)}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 if TYPE_CHECKING:
     from lethe.services.access import Access
+    from lethe.services.audit import AuditDesk
     from lethe.services.reconcile import Reconciler
     from lethe.services.reembedding import Reembedder
 
@@ -38,11 +39,12 @@ class Surroundings:
     build_access: Callable[[Mapping[str, str]], Access]
     build_reconciler: Callable[[Mapping[str, str]], Reconciler]
     build_reembedder: Callable[[Mapping[str, str]], Reembedder]
+    build_audit: Callable[[Mapping[str, str]], AuditDesk]
 
 
 def real_surroundings() -> Surroundings:
     """Those of this process."""
-    services = (_build_access, _build_reconciler, _build_reembedder)
+    services = (_build_access, _build_reconciler, _build_reembedder, _build_audit)
     return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, *services)
 
 
@@ -62,6 +64,16 @@ def _build_reembedder(environment: Mapping[str, str]) -> Reembedder:
     os.environ.update(aws_variables(environment))
     try:
         return reembedder(environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _build_audit(environment: Mapping[str, str]) -> AuditDesk:
+    from lethe.entry.wiring.access import audit_desk
+
+    os.environ.update(aws_variables(environment))
+    try:
+        return audit_desk(environment)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -26,7 +26,7 @@ class AuditTrail(Protocol):
 
     def stretch(self, tenant: str, strand: int, after: int, limit: int) -> tuple[JsonObject, ...]:
         """Up to ``limit`` entries of a strand behind the ``after``-th, in the order of their places, as they are
-        stored and without a look at what they say. Raises ValueError on one that is no JSON object.
+        stored and without a look at what they say; one that is no JSON object counts as an empty one.
         """
         ...
 

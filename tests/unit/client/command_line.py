@@ -9,7 +9,9 @@ from pathlib import Path
 
 from lethe.domain.access import ApiKey, Tenant
 from lethe.errors import Conflict, NotFound
+from lethe.ports import AuditTrail
 from lethe.services.access import Access
+from lethe.services.audit import AuditDesk
 from lethe.services.reconcile import Reconciler
 from lethe.services.reembedding import Reembedder
 from lethe_client.cli import main
@@ -68,7 +70,9 @@ class _Ids:
 
 @dataclass
 class World:
-    """Where commands run; `tables` are the access tables by their name in LETHE_ACCESS_TABLE."""
+    """Where commands run; `tables` are the access tables by their name in LETHE_ACCESS_TABLE, `trails` the audit
+    trails by that of LETHE_LEDGER_TABLE.
+    """
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
@@ -77,6 +81,7 @@ class World:
     err: str = ""
     reconciler: Reconciler | None = None
     reembedder: Reembedder | None = None
+    trails: dict[str, AuditTrail] = field(default_factory=dict)
     index_settings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,7 +90,7 @@ class World:
     def run(self, *argv: str) -> int:
         """The exit status; what was printed is in `out` and `err`."""
         out, err = io.StringIO(), io.StringIO()
-        services = (self._access, self._reconciler, self._reembedder)
+        services = (self._access, self._reconciler, self._reembedder, self._audit)
         status = main(list(argv), Surroundings(self.environment, self.folder, out, err, *services))
         self.out, self.err = out.getvalue(), err.getvalue()
         return status
@@ -110,6 +115,9 @@ class World:
         assert self.reembedder is not None
         self.index_settings = dict(environment)
         return self.reembedder
+
+    def _audit(self, environment: Mapping[str, str]) -> AuditDesk:
+        return AuditDesk(self.trails[environment["LETHE_LEDGER_TABLE"]], lambda: MASTER_KEY)
 
     def _access(self, environment: Mapping[str, str]) -> Access:
         table = self.tables.setdefault(environment["LETHE_ACCESS_TABLE"], AccessTable())

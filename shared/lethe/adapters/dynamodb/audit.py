@@ -8,6 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -184,16 +185,20 @@ class DynamoAuditTrail:
         return Page(entries, shown[-1] if len(places) > limit else None)
 
     def _entries(self, partition: str, places: Sequence[tuple[int, int]]) -> tuple[AuditEntry, ...]:
-        """In the order of ``places``, strands and numbers; one that is gone is left out, as a check will tell."""
+        """In the order of ``places``, strands and numbers; what is gone or damaged is left out: a check tells."""
         items = self._database.get_many(self._entry, [(partition, keys.audit_entry(*place)) for place in places])
-        read = [entry_of(_stored(self._entry.from_raw_data(item).entry)) for item in items]
-        known = {(entry.strand, entry.n): entry for entry in read}
+        known: dict[tuple[int, int], AuditEntry] = {}
+        for item in items:
+            with suppress(ValueError):
+                entry = entry_of(_stored(self._entry.from_raw_data(item).entry))
+                known[entry.strand, entry.n] = entry
         return tuple(known[place] for place in places if place in known)
 
 
 def _stored(text: str) -> JsonObject:
-    """What an item holds. Raises ValueError."""
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError("an entry of the audit trail must be a JSON object")
-    return cast("JsonObject", value)
+    """What an item holds; an empty object, which no check lets pass, where that is none."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return cast("JsonObject", value) if isinstance(value, dict) else {}

@@ -1,0 +1,171 @@
+"""`lethe audit verify | export | list`: the audit trail in the table, or in a file, checked from its first entry on."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lethe_client.cli.access import stack_environment
+from lethe_client.cli.output import Output
+from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+
+if TYPE_CHECKING:
+    from lethe.domain.audit import AuditEntry, Ends
+    from lethe.domain.audit_trail import TrailChecked
+    from lethe.services.audit import AuditDesk
+
+TABLE = "LETHE_LEDGER_TABLE"
+_SHOWN = 12
+"""Digits of a keyed hash in a table."""
+
+
+def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
+    """Declare the commands of this group."""
+    group = parsers.add_parser("audit", help="check, export and list the audit trail").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    verify = group.add_parser("verify", parents=[common], help="check the trail in the table, or an export of it")
+    verify.add_argument("file", nargs="?", type=Path, metavar="FILE", help="an export; without one, the table")
+    verify.add_argument("--tenant", metavar="T", help="whose trail (of a file: whose it must be)")
+    verify.add_argument(
+        "--known", action="append", default=[], type=Path, metavar="FILE",
+        help="an earlier export, or a receipt, whose ends the trail must reach; may be repeated",
+    )  # fmt: skip
+    verify.set_defaults(run=_verify)
+    export = group.add_parser("export", parents=[common], help="write the trail as lines of JSON")
+    export.add_argument("--tenant", required=True, metavar="T")
+    export.add_argument("--output", type=Path, metavar="FILE", help="a new file (default: print)")
+    export.set_defaults(run=_export)
+    listing = group.add_parser("list", parents=[common], help="the newest entries")
+    listing.add_argument("--tenant", required=True, metavar="T")
+    listing.add_argument("--user", metavar="USER", help="only those about a user")
+    listing.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most so many (20)")
+    listing.set_defaults(run=_list)
+
+
+def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    from lethe.domain.audit_trail import check_export
+
+    known = [_noted(path) for path in options.known]
+    if options.file is None:
+        if options.tenant is None:
+            raise UsageError("audit verify: name a file, or --tenant")
+        with _desk(options.stack, around) as desk:
+            checked = desk.verify(options.tenant, known)
+    else:
+        checked = _of_file(options.file, lambda lines: check_export(lines, known))
+        if options.tenant not in (None, checked.tenant):
+            raise CommandError("the file holds the trail of another tenant")
+    _tell(checked, output)
+    if checked.faults:
+        raise CommandError("the audit trail is not what it was")
+
+
+def _of_file(path: Path, check: Callable[[Iterable[str]], TrailChecked]) -> TrailChecked:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return check(lines)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
+    except ValueError as error:
+        raise CommandError(f"{path} is no export of an audit trail: {error}") from error
+
+
+def _noted(path: Path) -> Ends:
+    """The ends in an export's first line, or in a receipt, which may be written over several lines."""
+    from lethe.domain.audit_trail import noted_ends
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
+    for part in (text.partition("\n")[0], text):
+        try:
+            return noted_ends(json.loads(part))
+        except ValueError:
+            continue
+    raise UsageError(f"{path} names no ends of an audit trail")
+
+
+def _tell(checked: TrailChecked, output: Output) -> None:
+    faults = {strand: {"n": fault.n, "wrong": fault.wrong.value} for strand, fault in checked.faults}
+    if output.as_json:
+        strands = [
+            {"strand": strand, "length": each.end.length, "hash": each.end.hash, "fault": faults.get(strand)}
+            for strand, each in checked.strands
+        ]
+        output.json({"tenant": checked.tenant, "sound": not faults, "length": checked.length, "strands": strands})
+        return
+    for strand, fault in checked.faults:
+        output.line(f"strand {strand}: entry {fault.n} is {fault.wrong.value}; sound up to {fault.n - 1}")
+    found = "first faults above" if faults else "nothing is missing, moved or changed"
+    output.line(f"{checked.length} entries of tenant {checked.tenant} in {len(checked.strands)} strands: {found}")
+
+
+def _export(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with _desk(options.stack, around) as desk:
+        lines = desk.export(options.tenant)
+        if options.output is None:
+            for line in lines:
+                output.line(line)
+            return
+        try:
+            with options.output.open("x", encoding="utf-8") as file:
+                count = sum(1 for line in lines if file.write(line + "\n"))
+        except OSError as error:
+            raise UsageError(f"{options.output} cannot be written ({type(error).__name__})") from None
+    output.line(f"{count - 1} entries written to {options.output}")
+
+
+def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    from lethe.domain.audit import document
+
+    with _desk(options.stack, around) as desk:
+        if options.user is None:
+            entries = desk.newest(options.tenant, options.limit)
+        else:
+            entries = desk.of_user(options.tenant, options.user, options.limit)
+    if output.as_json:
+        output.json({"entries": [document(entry) for entry in entries]})
+    elif not entries:
+        output.line("no entries")
+    else:
+        output.table(("at", "action", "verdict", "subject", "key", "targets"), [_row(entry) for entry in entries])
+
+
+def _row(entry: AuditEntry) -> tuple[str, ...]:
+    event = entry.event
+    more = f" and {len(event.targets) - 1} more" if len(event.targets) > 1 else ""
+    return (
+        f"{event.at:%Y-%m-%d %H:%M:%S}",
+        event.action,
+        event.verdict.value,
+        (event.subject or "")[:_SHOWN],
+        event.key[:_SHOWN],
+        "".join(event.targets[:1]) + more,
+    )
+
+
+@contextmanager
+def _desk(stack: str | None, around: Surroundings) -> Iterator[AuditDesk]:
+    """The audit trail; what the service refuses becomes a CommandError with its own words."""
+    from lethe.errors import LetheError
+
+    environment = stack_environment(stack, around, TABLE, "no ledger table")
+    try:
+        yield around.build_audit(environment)
+    except LetheError as error:
+        raise CommandError(str(error)) from error
+    except ValueError as error:  # an item that is no entry, or a user id that is none
+        raise CommandError(str(error)) from error
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value

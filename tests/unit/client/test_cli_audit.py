@@ -1,0 +1,191 @@
+"""`lethe audit`: the trail of the table and of files, sound and damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lethe.domain.audit import AuditEvent, Verdict, ends_json, linked
+from lethe.domain.chain import ChainEnd
+from lethe.domain.identity import subject_of
+from lethe_client.cli.stack import environment_of_stack
+from tests.fakes.audit import FakeAuditTrail
+from tests.fakes.time_and_ids import START
+from tests.unit.client.command_line import MASTER_KEY, World
+
+ANN = subject_of("acme", "ann", MASTER_KEY)
+Lines = list[str]
+
+
+def event(number: int, subject: str | None = ANN) -> AuditEvent:
+    at = START + timedelta(seconds=number)
+    return AuditEvent("acme", at, "c" * 32, "recall", Verdict.ALLOWED, subject, (), f"request-{number}")
+
+
+def written(trail: FakeAuditTrail, count: int) -> FakeAuditTrail:
+    for number in range(count):
+        trail.append(event(number, None if number % 3 == 2 else ANN))
+    return trail
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(
+        tmp_path,
+        environment={"LETHE_LEDGER_TABLE": "ledger"},
+        trails={"ledger": written(FakeAuditTrail(), 7)},
+    )
+
+
+def exported(world: World, name: str = "trail.jsonl") -> Path:
+    path = world.folder / name
+    assert world.run("audit", "export", "--tenant", "acme", "--output", str(path)) == 0
+    return path
+
+
+def test_a_sound_table(world: World) -> None:
+    assert world.run("audit", "verify", "--tenant", "acme") == 0
+    assert world.out == "7 entries of tenant acme in 1 strands: nothing is missing, moved or changed\n"
+    assert world.run("--json", "audit", "verify", "--tenant", "acme") == 0
+    end = world.trails["ledger"].ends("acme")[0]
+    assert world.answer() == {
+        "tenant": "acme",
+        "sound": True,
+        "length": 7,
+        "strands": [{"strand": 0, "length": 7, "hash": end.hash, "fault": None}],
+    }
+
+
+def test_a_tenant_without_entries_is_sound(world: World) -> None:
+    assert world.run("audit", "verify", "--tenant", "nobody") == 0
+    assert world.out.startswith("0 entries of tenant nobody in 0 strands")
+
+
+def test_a_table_that_falls_short_of_an_earlier_export(world: World) -> None:
+    earlier = exported(world)
+    world.trails["ledger"] = written(FakeAuditTrail(), 5)
+    assert world.run("audit", "verify", "--tenant", "acme") == 0
+    assert world.run("audit", "verify", "--tenant", "acme", "--known", str(earlier)) == 1
+    assert world.out.splitlines()[0] == "strand 0: entry 6 is truncated; sound up to 5"
+    assert world.err == "lethe: the audit trail is not what it was\n"
+
+
+def test_a_receipt_carries_ends_too(world: World) -> None:
+    ends = ends_json(world.trails["ledger"].ends("acme"))
+    receipt = world.folder / "receipt.json"
+    receipt.write_text(json.dumps({"receipt": {"audit": ends}}, indent=2), encoding="utf-8")
+    assert world.run("audit", "verify", "--tenant", "acme", "--known", str(receipt)) == 0
+    world.trails["ledger"] = FakeAuditTrail()
+    assert world.run("--json", "audit", "verify", "--tenant", "acme", "--known", str(receipt)) == 1
+    answer = world.answer()
+    assert isinstance(answer, dict)
+    assert answer["strands"][0]["fault"] == {"n": 1, "wrong": "truncated"}
+
+
+def test_an_export_is_checked_without_a_table(world: World) -> None:
+    path = exported(world)
+    assert world.out == f"7 entries written to {path}\n"
+    alone = World(world.folder)
+    assert alone.run("audit", "verify", str(path)) == 0
+    assert alone.run("audit", "verify", str(path), "--tenant", "acme", "--known", str(path)) == 0
+    assert alone.run("audit", "verify", str(path), "--tenant", "other") == 1
+    assert alone.err == "lethe: the file holds the trail of another tenant\n"
+
+
+def test_an_export_is_printed_where_no_file_is_named(world: World) -> None:
+    path = exported(world)
+    assert world.run("audit", "export", "--tenant", "acme") == 0
+    assert world.out == path.read_text(encoding="utf-8")
+
+
+def test_an_export_writes_over_nothing(world: World) -> None:
+    path = exported(world)
+    assert world.run("audit", "export", "--tenant", "acme", "--output", str(path)) == 2
+    assert "cannot be written (FileExistsError)" in world.err
+
+
+def forged(lines: Lines) -> Lines:
+    """The last entry is another one, and the first line knows it: only an end that was noted elsewhere tells."""
+    after = json.loads(lines[-2])
+    entry = linked(event(99), 0, ChainEnd(after["n"], after["hash"]))
+    head = {"tenant": "acme", "ends": ends_json({0: entry.end})}
+    return [json.dumps(head), *lines[1:-1], json.dumps({**json.loads(lines[-1]), "hash": entry.hash})]
+
+
+def changed(lines: Lines) -> Lines:
+    return [*lines[:3], lines[3].replace('"recall"', '"nothing"'), *lines[4:]]
+
+
+def of_another_strand(lines: Lines) -> Lines:
+    return [*lines[:3], lines[3].replace('"strand":0', '"strand":1'), *lines[4:]]
+
+
+DAMAGES: dict[str, tuple[Callable[[Lines], Lines], tuple[int, int, str]]] = {
+    "changed": (changed, (0, 3, "altered")),
+    "no JSON": (lambda lines: [*lines[:3], "entry 3", *lines[4:]], (0, 3, "truncated")),
+    "cut out": (lambda lines: [*lines[:3], *lines[4:]], (0, 3, "misplaced")),
+    "cut off": (lambda lines: lines[:-2], (0, 6, "truncated")),
+    "repeated": (lambda lines: [*lines, lines[-1]], (0, 8, "misplaced")),
+    "swapped": (lambda lines: [lines[0], lines[2], lines[1], *lines[3:]], (0, 1, "misplaced")),
+    "of another strand": (of_another_strand, (0, 3, "truncated")),
+    "all gone": (lambda lines: lines[:1], (0, 1, "truncated")),
+    "forged": (forged, (0, 7, "altered")),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damaged_export(world: World, name: str) -> None:
+    damage, (strand, n, wrong) = DAMAGES[name]
+    path = exported(world)
+    path.write_text("\n".join(damage(path.read_text("utf-8").splitlines())) + "\n", encoding="utf-8")
+    assert world.run("--json", "audit", "verify", str(path)) == 1
+    answer: Any = world.answer()
+    assert not answer["sound"]
+    faults = {each["strand"]: each["fault"] for each in answer["strands"] if each["fault"]}
+    assert faults[strand] == {"n": n, "wrong": wrong}
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"tenant": "acme"}', '{"tenant": "acme", "ends": 1}', "entry"])
+def test_what_is_no_export(world: World, text: str) -> None:
+    path = world.folder / "no.jsonl"
+    path.write_text(text, encoding="utf-8")
+    assert world.run("audit", "verify", str(path)) == 1
+    assert "is no export of an audit trail" in world.err
+    assert world.run("audit", "verify", "--tenant", "acme", "--known", str(path)) == 2
+    assert "names no ends of an audit trail" in world.err
+
+
+def test_a_file_that_is_not_there(world: World) -> None:
+    for options in (("nowhere",), ("--tenant", "acme", "--known", "nowhere")):
+        assert world.run("audit", "verify", *options) == 2
+        assert "cannot be read (FileNotFoundError)" in world.err
+
+
+def test_nothing_says_what_to_verify(world: World) -> None:
+    assert world.run("audit", "verify") == 2
+    assert World(world.folder).run("audit", "verify", "--tenant", "acme") == 2
+
+
+def test_the_newest_entries(world: World) -> None:
+    assert world.run("audit", "list", "--tenant", "acme", "--limit", "2") == 0
+    rows = [line.split() for line in world.out.splitlines()]
+    assert [row[:4] for row in rows[1:]] == [
+        ["2026-03-01", "12:00:06", "recall", "allowed"],
+        ["2026-03-01", "12:00:05", "recall", "allowed"],
+    ]
+    assert world.run("--json", "audit", "list", "--tenant", "acme", "--user", "ann") == 0
+    answer: Any = world.answer()
+    assert [entry["n"] for entry in answer["entries"]] == [7, 5, 4, 2, 1]
+    assert world.run("audit", "list", "--tenant", "acme", "--user", "bob") == 0
+    assert world.out == "no entries\n"
+    assert world.run("audit", "list", "--tenant", "acme", "--user", "b\x07b") == 1
+
+
+def test_the_table_of_a_deployed_stack_is_in_its_outputs() -> None:
+    outputs = {"AccessTableName": "a", "MasterSecretArn": "s", "LedgerTableName": "l"}
+    assert environment_of_stack("lethe", lambda _: outputs)["LETHE_LEDGER_TABLE"] == "l"
