@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import json
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -137,13 +138,11 @@ def _tell_faults(faults: Sequence[Fault], output: Output) -> None:
 def _promise(receipt: JsonObject) -> str:
     promises = receipt["promises"]
     assert isinstance(promises, dict)  # the receipt is valid
-    gone = promises["physically_gone_by"]
-    by = f"physically gone by {_day(gone)}" if gone else f"no date for {_listed(promises['without_date'])}"
-    return f"not retrievable since {promises['not_retrievable_since']}, {by}"
-
-
-def _day(moment: JsonValue) -> str:
-    return str(moment)[:10]
+    since, content, gone = (
+        promises[name] for name in ("not_retrievable_since", "content_gone_by", "physically_gone_by")
+    )
+    undated = f"; no date for {_listed(promises['without_date'])}" if gone is None else f"; the last id gone by {gone}"
+    return f"not retrievable since {since}" + (f"; content gone by {content}" if content else "") + undated
 
 
 def _listed(values: JsonValue) -> str:
@@ -180,7 +179,8 @@ def _documents(source: str, around: Surroundings) -> list[JsonValue]:
 def _describe(receipt: Mapping[str, JsonValue], output: Output) -> None:
     output.line(f"receipt {receipt['id']}, number {receipt['n']} of {receipt['tenant']}, {receipt['issued_at']}")
     for name in ("erasure", "subject", "scope", "outcome", "requested_at", "unreadable_since", "completed_at"):
-        output.line(f"  {name.replace('_', ' ')}: {receipt[name]}")
+        value = receipt[name]
+        output.line(f"  {name.replace('_', ' ')}: {value if isinstance(value, str) else json.dumps(value)}")
     output.line()
     counts = _of(receipt["counts"])
     header = ("store", "found", "deleted", "remaining", "held")
