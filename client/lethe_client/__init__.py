@@ -37,7 +37,7 @@ from lethe_client.models import (
     Source,
     Subject,
 )
-from lethe_client.recall_models import RecallResult, Route
+from lethe_client.recall_models import LeftOut, RecallResult, Route
 from lethe_client.retries import NO_RETRIES, RetryPolicy, Waits
 from lethe_client.session_models import AppendResult, Message, MessageReceipt, Session, SessionSummary, SessionWindow
 
@@ -60,6 +60,7 @@ __all__ = [
     "JsonInput",
     "JsonObject",
     "JsonValue",
+    "LeftOut",
     "Leg",
     "Lethe",
     "LetheApiError",

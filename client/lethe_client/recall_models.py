@@ -25,10 +25,26 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many entities, memories and messages were found and had no room in the token budget; 1 for the summary."""
+
+    entities: int
+    summary: int
+    memories: int
+    messages: int
+
+    @classmethod
+    def parse(cls, data: JsonObject) -> "LeftOut":
+        """Read it from an answer; an older service says nothing of it."""
+        fields = Fields(data, "left_out")
+        return cls(*(fields.integer(name, 0) for name in ("entities", "summary", "memories", "messages")))
+
+
+@dataclass(frozen=True, slots=True)
 class RecallResult:
     """What the agent needs for its next answer: `context` goes into the prompt as it is.
 
-    `tokens` is the size of the context by the service's own count.
+    `tokens` is the size of the context by the service's own count; `left_out` what it had no room for.
     """
 
     context: str
@@ -40,6 +56,7 @@ class RecallResult:
     outcome: str
     degraded: bool
     tokens: int
+    left_out: LeftOut
     explain: tuple[ExplainedCandidate, ...] | None
 
     @classmethod
@@ -56,5 +73,6 @@ class RecallResult:
             outcome=fields.text("outcome"),
             degraded=fields.flag("degraded", False),
             tokens=fields.integer("tokens"),
+            left_out=LeftOut.parse(fields.object("left_out")),
             explain=explanation(fields),
         )

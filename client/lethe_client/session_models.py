@@ -134,11 +134,16 @@ def optional_summary(fields: Fields) -> SessionSummary | None:
 
 @dataclass(frozen=True, slots=True)
 class SessionWindow:
-    """The newest turns of a session, oldest first, with its head and its summary."""
+    """The newest turns of a session, oldest first, with its head and its summary.
+
+    `truncated` says that the turns hold more than one answer carries; `next_cursor` leads to the older messages.
+    """
 
     messages: tuple[Message, ...]
     session: Session
     summary: SessionSummary | None
+    truncated: bool
+    next_cursor: str | None
 
     @classmethod
     def parse(cls, data: JsonObject, session_id: str) -> "SessionWindow":
@@ -148,4 +153,6 @@ class SessionWindow:
             fields.objects("messages", Message.parse),
             Session.parse({"session_id": session_id, **fields.object("session")}),
             optional_summary(fields),
+            fields.flag("truncated", False),
+            fields.optional_text("next_cursor"),
         )

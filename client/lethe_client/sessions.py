@@ -39,10 +39,15 @@ class Sessions:
         answer = self._transport.send(Call("POST", path, body=body, changes=True, idempotency_key=idempotency_key))
         return AppendResult.parse(answer.body, answer.replayed)
 
-    def window(self, session_id: str, *, user_id: str | None = None, turns: int | None = None) -> SessionWindow:
-        """The newest `turns` turns (10 unless told), oldest first, with the session's head and summary."""
+    def window(
+        self, session_id: str, *, user_id: str | None = None, turns: int | None = None, cursor: str | None = None
+    ) -> SessionWindow:
+        """The newest `turns` turns (10 unless told), oldest first, with the session's head and summary.
+
+        The `next_cursor` of a window that was truncated, handed in without `turns`, brings what comes before it.
+        """
         path = path_of("v1", "sessions", session_id, "messages")
-        answer = self._transport.send(Call("GET", path, {"user_id": user_id, "turns": turns}))
+        answer = self._transport.send(Call("GET", path, {"user_id": user_id, "turns": turns, "cursor": cursor}))
         return SessionWindow.parse(answer.body, session_id)
 
     def messages(

@@ -4,6 +4,7 @@ import argparse
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 
 from lethe_client.cli.laptop import find_laptop
 from lethe_client.cli.output import Output, shorten
@@ -111,6 +112,7 @@ def _recall(options: argparse.Namespace, around: Surroundings, output: Output) -
                 "outcome": recalled.outcome,
                 "degraded": recalled.degraded,
                 "tokens": recalled.tokens,
+                "left_out": asdict(recalled.left_out),
             }
         )
     else:

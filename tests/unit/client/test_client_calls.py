@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from lethe_client import Decision, Leg, Lethe, Source
+from lethe_client import Decision, LeftOut, Leg, Lethe, Source
 from tests.unit.client.samples import memory, session
 from tests.unit.client.stub_service import Reply, StubService
 
@@ -196,14 +196,19 @@ def test_recall() -> None:
         "outcome": "found",
         "degraded": False,
         "tokens": 12,
+        "left_out": {"entities": 1, "summary": 0, "memories": 3, "messages": 2},
     }
-    with StubService(Reply(200, answer)) as stub:
-        recalled = Lethe(stub.url, "lk_a_b").recall("where?", user_id="alice", tiers=["memories"], token_budget=200)
+    older = {name: value for name, value in answer.items() if name != "left_out"}
+    with StubService(Reply(200, answer), Reply(200, older)) as stub:
+        lethe = Lethe(stub.url, "lk_a_b")
+        recalled = lethe.recall("where?", user_id="alice", tiers=["memories"], token_budget=200)
+        assert lethe.recall("where?").left_out == LeftOut(0, 0, 0, 0), "of a service that does not say it yet"
     assert stub.asked[0].body == {"user_id": "alice", "query": "where?", "token_budget": 200, "tiers": ["memories"]}
     assert recalled.context.startswith("## What")
     assert recalled.route.tiers == ("entities", "memories")
     assert recalled.route.summary_due
     assert recalled.tokens == 12
+    assert recalled.left_out == LeftOut(entities=1, summary=0, memories=3, messages=2)
 
 
 def test_subject_and_health() -> None:
@@ -254,6 +259,19 @@ def test_sessions_and_their_messages_page_too() -> None:
         assert [s.session_id for s in lethe.sessions.list(user_id="alice")] == ["s1", "s2"]
         assert len(list(lethe.sessions.messages("s1", user_id="alice"))) == 2
     assert stub.asked[3].target == "/v1/sessions/s1/messages?user_id=alice&order=asc&cursor=c1"
+
+
+def test_a_window_that_is_cut_leads_to_what_is_older() -> None:
+    message = {"id": "m1", "sequence": 1, "role": "user", "content": "hi"}
+    window = {"messages": [message], "session": session(), "summary": None, "truncated": True, "next_cursor": "c1"}
+    replies = [Reply(200, window), Reply(200, {**window, "truncated": False, "next_cursor": None})]
+    with StubService(*replies) as stub:
+        sessions = Lethe(stub.url, "lk_a_b").sessions
+        newest = sessions.window("s1", user_id="alice", turns=50)
+        assert (newest.truncated, newest.next_cursor) == (True, "c1")
+        older = sessions.window("s1", user_id="alice", cursor=newest.next_cursor)
+        assert (older.truncated, older.next_cursor) == (False, None)
+    assert stub.asked[1].target == "/v1/sessions/s1/messages?user_id=alice&cursor=c1"
 
 
 def test_the_client_writes_nothing_to_home(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
