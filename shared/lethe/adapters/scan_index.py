@@ -87,6 +87,10 @@ class ScanIndex:
         best = [view.memories[row] for row in selection.rows[places].tolist()]
         return SearchResult(ranked_candidates(best, places, ranking), len(candidates), len(view.memories))
 
+    def answers(self) -> bool:
+        """It has no server: it answers when the table does."""
+        return True
+
     def holds(self, space: Space, label: str | None) -> bool:
         """Whether a search of ``space`` would be answered without reading it whole: from its view, or with what was
         added since. ``label`` as in a search.

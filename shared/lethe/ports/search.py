@@ -50,6 +50,12 @@ class SearchIndex(Protocol):
         """The name that health answers with."""
         ...
 
+    def answers(self) -> bool:
+        """Whether the engine itself answers now, beside whatever stands in for it; by what is known, or one look of a
+        second.
+        """
+        ...
+
 
 class DeadLetter(NamedTuple):
     """A record of the stream that the index will never take: its place, the memory, why. It holds no content."""

@@ -19,6 +19,7 @@ class Breaker:
         self._lock = threading.Lock()
         self._pause = 0.0
         self._closed_from = 0.0
+        self._told: tuple[float, bool] | None = None
 
     def allows(self) -> bool:
         """Whether the index should be asked now."""
@@ -33,9 +34,18 @@ class Breaker:
         """The index answered."""
         with self._lock:
             self._pause = 0.0
+            self._told = (self._seconds(), True)
 
     def failed(self) -> None:
         """The index did not answer."""
         with self._lock:
             self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _FIRST_PAUSE)
             self._closed_from = self._seconds() + self._pause
+            self._told = (self._seconds(), False)
+
+    def lately(self, seconds: float) -> bool | None:
+        """Whether the index answered when it was asked last; None when that is more than ``seconds`` ago."""
+        with self._lock:
+            if self._told is None or self._seconds() - self._told[0] > seconds:
+                return None
+            return self._told[1]

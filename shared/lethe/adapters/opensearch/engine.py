@@ -28,6 +28,7 @@ from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
 from lethe.adapters.opensearch.connection import Cluster, Json
 from lethe.adapters.opensearch.known import SEARCH_READS, KnownSubjects
+from lethe.adapters.opensearch.pulse import Pulse
 from lethe.adapters.ranked import ranked_candidates, vector_rows
 from lethe.domain import ids
 from lethe.domain.identity import Space
@@ -80,6 +81,11 @@ class OpenSearchIndex:
         self._within = within
         self._breaker = breaker or Breaker()
         self._known = known
+        self._pulse = Pulse(cluster, alias, self._breaker)
+
+    def answers(self) -> bool:
+        """Whether the index does; recall answers without it too."""
+        return self._pulse.beats()
 
     def search(
         self,

@@ -76,7 +76,11 @@ class SubjectOut(Out):
 class HealthOut(Out):
     """Whether the service answers, and what it runs on."""
 
-    status: Literal["ok", "degraded"]
+    status: Literal["ok", "degraded"] = Field(
+        description="`degraded` when the store of subjects does not answer, or the search index (`engine: opensearch`) "
+        "is away: recall then answers from the table, more slowly. What the index did last holds for five seconds; the "
+        "embedder is not asked."
+    )
     version: str
     engine: Literal["scan", "opensearch"]
     embedder: str

@@ -87,10 +87,12 @@ class ServiceReads:
         return {"health": self.health, "openapi": self.openapi, "docs": self.docs}
 
     def health(self, call: Call) -> Answer:
-        """Whether the store of heads answers; without it nothing does."""
+        """Whether the store of heads answers, without which nothing does, and the search index, without which recall
+        does more slowly. The embedder is not asked: that would cost money.
+        """
         try:
             self._heads.read("@health", "@health")
-            healthy = True
+            healthy = self._index.answers()
         except (Unavailable, Throttled):
             healthy = False
         return Answer(
