@@ -248,7 +248,7 @@ _LOG_BYTES_A_BATCH: Final = 1_000
 _SAMPLED: Final = 0.05
 """X-Ray records the first request of a second and five in a hundred of the others, by function."""
 
-ALARM_METRICS: Final = {"scan": 26, "managed": 30, "serverless": 30}
+ALARM_METRICS: Final = {"scan": 28, "managed": 32, "serverless": 32}
 """Metrics of the template's alarms; one over a table's reads and writes counts two."""
 
 
@@ -266,6 +266,7 @@ def _watching(v: Volumes, prices: Prices) -> Iterator[Line]:
     traces = sum(map(_traces, (requests, v.write_requests, v.recalled, v.index_batches)))
     yield Line("X-Ray", "traces", f"{traces:,.0f} × ${price}/M", traces * price / MILLION)
     yield Line("Secrets Manager", "master secret", f"1 × ${prices.usd('secret')}", prices.usd("secret"))
+    yield Line("KMS", "receipt key", f"1 × ${prices.usd('key')}", prices.usd("key"))
 
 
 def _traces(invocations: float) -> float:

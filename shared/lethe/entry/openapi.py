@@ -25,7 +25,8 @@ _CLIENT_ID: Final[Node] = {"type": "string", "pattern": "^[A-Za-z0-9._:\\-]{1,12
 _PATH_SCHEMAS: Final[dict[str, Node]] = {
     "session_id": _CLIENT_ID,
     "key": _CLIENT_ID,
-    "id": {"type": "string", "pattern": "^mem_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
+    "name": _CLIENT_ID,
+    "id": {"type": "string", "pattern": "^(mem|er)_[0-7][0-9A-HJKMNP-TV-Z]{25}$"},
     "user_id": {"type": "string", "minLength": 1, "maxLength": 256},
 }
 _PROBLEM: Final[Node] = {
@@ -203,6 +204,7 @@ def _possible_problems(route: Route) -> list[int]:
 _DESCRIPTIONS: Final = {
     200: "Done",
     201: "Something was stored",
+    202: "It has begun, and goes on by itself",
     204: "Done; there is nothing to say",
     400: "JSON, cursor or header cannot be read",
     401: "No key, or an unknown or revoked one",

@@ -169,12 +169,12 @@ def test_a_collection_is_paid_while_it_is_awake() -> None:
 
 
 def test_idle_by_mode() -> None:
-    fixed = 3.0 + 0.40  # dashboard and secret
+    fixed = 3.0 + 0.40 + 1.0  # dashboard, secret, the key of receipts
     prices = load_prices()
-    assert total(monthly(Volumes(), prices)) == pytest.approx(fixed + 17 * 0.10)
-    assert total(monthly(Volumes(mode="serverless"), prices)) == pytest.approx(fixed + 21 * 0.10)
+    assert total(monthly(Volumes(), prices)) == pytest.approx(fixed + 28 * 0.10)
+    assert total(monthly(Volumes(mode="serverless"), prices)) == pytest.approx(fixed + 32 * 0.10)
     domain = 2 * 730 * 0.178 + 2 * 100 * 0.122
-    assert total(monthly(Volumes(mode="managed"), prices)) == pytest.approx(fixed + 21 * 0.10 + domain)
+    assert total(monthly(Volumes(mode="managed"), prices)) == pytest.approx(fixed + 32 * 0.10 + domain)
 
 
 def test_every_price_has_a_unit_and_a_source_or_says_that_there_is_none() -> None:
@@ -208,11 +208,11 @@ def test_modes_compared(tmp_path: Path) -> None:
     assert world.run("cost", "--compare", "--json") == 0
     answer = world.answer()
     assert isinstance(answer, dict)
-    assert answer["modes"]["scan"]["idle"] == pytest.approx(5.10)
+    assert answer["modes"]["scan"]["idle"] == pytest.approx(7.20)
     # 2,000 bytes of two items a memory, at 0.25 and 0.20 a GB.
     assert answer["modes"]["scan"]["kept"] == pytest.approx(2e9 / 2**30 * 0.45)
     assert world.run("cost", "--compare") == 0
-    assert world.out.splitlines()[2].startswith("| `scan` | 5.10 | 0.84 |")
+    assert world.out.splitlines()[2].startswith("| `scan` | 7.20 | 0.84 |")
 
 
 def test_the_page_about_costs_shows_what_the_command_says(tmp_path: Path) -> None:
