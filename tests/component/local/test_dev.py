@@ -12,8 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +24,9 @@ import urllib3
 from lethe.entry.wiring.access import access_service
 from lethe_local.dynoxide import find_binary
 from tests.support.embedding_servers import EmbeddingServer
+from tests.support.waiting import PATIENCE, dev_facts, process_runs, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 120.0
 
 
 @dataclass
@@ -76,38 +75,13 @@ def _dev(embeddings: EmbeddingServer, state: Path, *, fresh: bool = False, table
             _command(state), env=variables, cwd=state.parent, stdout=log, stderr=subprocess.STDOUT, text=True
         )
     try:
-        _wait_until(lambda: _facts(state).get("pid") == process.pid or process.poll() is not None)
+        wait_until(lambda: dev_facts(state).get("pid") == process.pid or process.poll() is not None)
         assert process.poll() is None, output.read_text()
-        yield Dev(process, _facts(state), output)
+        yield Dev(process, dev_facts(state), output)
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
-
-
-def _facts(state: Path) -> dict[str, Any]:
-    """What dev.json says; empty while there is none."""
-    try:
-        return cast("dict[str, Any]", json.loads((state / "dev.json").read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A process that ended and that nobody has waited for yet still has its number.
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def _write(dev: Dev, text: str) -> None:
@@ -167,7 +141,7 @@ def test_dynoxide_keeps_an_answered_write_even_when_the_process_is_killed(
     with _dev(embeddings, state, tables="dynoxide") as dev:
         assert _texts(dev) == ["I keep two parrots."]
         assert int((state / "dynoxide.pid").read_text()) != orphan
-        assert not _runs(orphan)
+        assert not process_runs(orphan)
         assert dev.stop(signal.SIGTERM) == 0
         assert not (state / "dynoxide.pid").exists()
 
@@ -176,7 +150,7 @@ def test_the_printed_lines_work_and_the_log_shows_no_content(tmp_path: Path, emb
     if shutil.which("curl") is None:
         pytest.skip("there is no curl, which the printed lines are for")
     with _dev(embeddings, tmp_path / "state") as dev:
-        _wait_until(lambda: "Requests:" in dev.output.read_text())
+        wait_until(lambda: "Requests:" in dev.output.read_text())
         lines = [line.strip() for line in dev.output.read_text().splitlines() if line.startswith("  curl ")]
         assert len(lines) >= 5
         for line in lines:
@@ -211,11 +185,11 @@ def test_who_stops_make_alone_stops_the_server_too(
             [make, "-f", "Makefile", "dev"], env=variables, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
         )
     try:
-        _wait_until(lambda: bool(_facts(state)) or started.poll() is not None)
+        wait_until(lambda: bool(dev_facts(state)) or started.poll() is not None)
         assert started.poll() is None, (tmp_path / "log").read_text()
         started.send_signal(number)
         started.wait(PATIENCE)
-        _wait_until(lambda: not _facts(state))
+        wait_until(lambda: not dev_facts(state))
     finally:
         with contextlib.suppress(ProcessLookupError):  # the group is gone, as it should be
             os.killpg(started.pid, signal.SIGKILL)

@@ -8,8 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,9 +27,9 @@ from lethe_local.opensearch_node import (
 )
 from lethe_local.processes import end_leftover
 from tests.support.real_node import why_no_node
+from tests.support.waiting import PATIENCE, process_runs, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 120.0
 
 
 def _tool(folder: Path, name: str, script: str) -> None:
@@ -132,21 +131,6 @@ def _call(method: str, url: str, body: JsonObject | None = None, timeout: float 
     return urllib3.request(method, url, json=body, timeout=timeout, retries=False)
 
 
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.mark.opensearch
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("can_run")
@@ -165,14 +149,14 @@ def test_a_node_keeps_what_it_acknowledged_over_stops_kills_and_pauses(tmp_path:
         node.resume()
         assert _call("GET", node.url).status == 200
         os.kill(node.pid, signal.SIGKILL)
-        _wait_until(lambda: not node.runs)
+        wait_until(lambda: not node.runs)
     node.stop()
     port = int(node.url.rpartition(":")[2])
     with _node(home, port) as node:
         assert node.url.endswith(f":{port}")
         assert _call("GET", f"{node.url}/notes/_doc/1").json()["_source"] == {"text": "kept"}
         node.pause()
-    assert not _runs(node.pid)
+    assert not process_runs(node.pid)
 
 
 @pytest.mark.opensearch
@@ -189,9 +173,9 @@ def test_a_port_that_is_taken_and_a_node_left_behind(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     pid, url = killed.stdout.split()
-    assert _runs(int(pid))
+    assert process_runs(int(pid))
     with pytest.raises(RuntimeError, match="Address already in use"):
         OpenSearchNode.start(tmp_path / "other", int(url.rpartition(":")[2]), heap="512m")
     with _node(home) as node:
-        _wait_until(lambda: not _runs(int(pid)))
+        wait_until(lambda: not process_runs(int(pid)))
         assert _call("GET", node.url).status == 200

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +22,9 @@ from lethe_local.stream_modes import StreamMode
 from tests.support.api import ROOT, Api, ApiStack
 from tests.support.embedding_servers import EmbeddingServer
 from tests.support.real_node import why_no_node
+from tests.support.waiting import PATIENCE, dev_facts, process_runs, wait_until
 
 pytestmark = [pytest.mark.opensearch, pytest.mark.timeout(600)]
-PATIENCE = 120.0
 
 
 @pytest.fixture
@@ -146,20 +145,6 @@ def test_an_opensearch_that_is_not_there_is_said(runs: Runs) -> None:
         LocalStack.start(replace(runs.options, opensearch=NodeWanted(url="http://127.0.0.1:9")))
 
 
-def _facts(state: Path) -> dict[str, Any]:
-    try:
-        return cast("dict[str, Any]", json.loads((state / "dev.json").read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return {}
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
-
-
 @contextmanager
 def _dev(state: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     output = state.parent / "log"
@@ -167,7 +152,7 @@ def _dev(state: Path, environment: Mapping[str, str]) -> Iterator[subprocess.Pop
         command = [sys.executable, "-m", "lethe_local.dev", "--root", str(ROOT), "--state-dir", str(state)]
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
-        _wait_until(lambda: _facts(state).get("pid") == process.pid or process.poll() is not None)
+        wait_until(lambda: dev_facts(state).get("pid") == process.pid or process.poll() is not None)
         assert process.poll() is None, output.read_text()
         yield process
     finally:
@@ -188,21 +173,21 @@ def test_make_dev_runs_a_node_of_its_own_and_finds_it_again_after_a_kill(tmp_pat
         environment = {**around, **more, **_settings(embeddings, "words")}
         with _dev(state, environment) as process:
             assert "search on OpenSearch 2." in (tmp_path / "log").read_text()
-            facts = _facts(state)
+            facts = dev_facts(state)
             assert urllib3.request("GET", f"{facts['url']}/v1/health").json()["engine"] == "opensearch"
             node, answer = _node_pid(state), _remember(facts, "I keep two parrots.")
             process.kill()
             process.wait(PATIENCE)
-            assert _runs(node)
+            assert process_runs(node)
         with _dev(state, environment) as process:
-            assert not _runs(node)
+            assert not process_runs(node)
             assert _node_pid(state) != node
             body = {"user_id": "ann", "query": "How many parrots do I keep?", "threshold": 0}
-            found = _post(_facts(state), "/v1/memories/search", body)
+            found = _post(dev_facts(state), "/v1/memories/search", body)
             assert ([memory["id"] for memory in found["memories"]], found["degraded"]) == ([answer], False)
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == 0
-            assert not _runs(_node_pid(state))
+            assert not process_runs(_node_pid(state))
 
 
 def _node_pid(state: Path) -> int:
@@ -219,11 +204,3 @@ def _post(facts: Mapping[str, Any], path: str, body: Mapping[str, object]) -> di
 def _remember(facts: Mapping[str, Any], text: str) -> str:
     result = _post(facts, "/v1/memories", {"user_id": "ann", "text": text})["results"][0]
     return str(result["memory"]["id"])
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from lethe_local.moto_tables import StateUnreadable
 from lethe_local.stack import LocalStack, StackOptions
 from lethe_local.state import AlreadyRunning
 from tests.component.local.conftest import HOUSE
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 ITEM: dict[str, Any] = {
@@ -119,7 +118,7 @@ def test_moto_is_saved_while_it_runs(tmp_path: Path) -> None:
     with _start(tmp_path, "moto") as stack:
         _put(stack)
         file = tmp_path / "tables.json"
-        _wait_until(lambda: file.exists() and '"lethe-notes": [{' in file.read_text(encoding="utf-8"))
+        wait_until(lambda: file.exists() and '"lethe-notes": [{' in file.read_text(encoding="utf-8"))
         saved = json.loads(file.read_text(encoding="utf-8"))
     assert saved["tables"]["lethe-notes"][0]["pk"] == {"S": "a"}
     assert not list(tmp_path.glob("*.new"))
@@ -163,10 +162,3 @@ def test_another_endpoint_holds_the_tables(tmp_path: Path) -> None:
             assert endpoint in stack.description
             _put(stack)
         assert _items(other) == [EXPECTED]
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
