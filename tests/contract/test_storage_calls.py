@@ -15,6 +15,7 @@ from botocore.parsers import create_parser
 from botocore.serialize import create_serializer
 
 from lethe.adapters.dynamodb import Database
+from lethe.domain.audit import AuditEvent, Verdict
 from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Space
 from tests.fakes.time_and_ids import START
@@ -34,6 +35,7 @@ class Counted:
         stores.sessions.append(self.space, "s", [said("a", client_id="1"), said("b")], START, 3600)
         stores.entities.put(self.space, entity("k", 1), None)
         stores.idempotency.store(self.space, self.space.tenant, "done", StoredAnswer(200, "x"), START)
+        stores.audit.append(audited(self.space))
         self.client = FaultyClient(stores.database._client)
         self.stores = stores_over("counted", Database(self.client.as_client(), stores.database.models))
 
@@ -54,6 +56,11 @@ def counted(strict_stores: Stores) -> Iterator[Counted]:
 TRANSACT = {"transact_write_items": 1}
 GET = {"get_item": 1}
 QUERY = {"query": 1}
+
+
+def audited(space: Space) -> AuditEvent:
+    return AuditEvent(space.tenant, START, "c" * 32, "recall", Verdict.ALLOWED, space.subject, (), "request")
+
 
 OPERATIONS: dict[str, tuple[Callable[[Stores, Space], object], dict[str, int]]] = {
     "heads.read": (lambda s, space: s.heads.read(space.tenant, space.subject), GET),
@@ -108,6 +115,13 @@ OPERATIONS: dict[str, tuple[Callable[[Stores, Space], object], dict[str, int]]] 
     ),
     "give an answer again": (lambda s, space: s.idempotency.answer(space, "done", START), GET),
     "key": (lambda s, _: s.access.key("k"), GET),
+    "the first audit entry of a container": (lambda s, space: s.audit.append(audited(space)), {**QUERY, **TRANSACT}),
+    "audit.ends": (lambda s, space: s.audit.ends(space.tenant), QUERY),
+    "audit.stretch": (lambda s, space: s.audit.stretch(space.tenant, 0, 0, 50), QUERY),
+    "audit.of_subject": (
+        lambda s, space: s.audit.of_subject(space.tenant, space.subject, 50, None),
+        {**QUERY, "batch_get_item": 1},
+    ),
 }
 
 
@@ -117,13 +131,22 @@ def test_calls_of(counted: Counted, operation: str) -> None:
     assert counted.calls(work) == expected
 
 
+def test_a_container_that_knows_where_the_trail_ends_writes_an_entry_in_one_call(counted: Counted) -> None:
+    counted.calls(lambda s, space: s.audit.append(audited(space)))
+    assert counted.calls(lambda s, space: s.audit.append(audited(space))) == TRANSACT
+
+
 def test_calls_about_one_memory(counted: Counted) -> None:
     one = counted.one
     assert counted.calls(lambda s, space: s.memories.get(space, one.id)) == GET
     assert counted.calls(lambda s, space: s.memories.get_many(space, [one.id])) == {"batch_get_item": 1}
     assert counted.calls(lambda s, space: s.memories.update(space, one, replace(one, heat=2.0))) == TRANSACT
     assert counted.calls(lambda s, space: s.memories.history(space, one.id)) == {**GET, **QUERY}
-    assert counted.calls(lambda s, space: s.memories.delete(space, [one.id])) == {"batch_get_item": 1, **TRANSACT}
+    fresh = memory("never changed")
+    counted.stores.memories.add(counted.space, [fresh])
+    assert counted.calls(lambda s, space: s.memories.delete(space, [fresh.id])) == {"batch_get_item": 1, **TRANSACT}
+    with_notes = {"batch_get_item": 1, **QUERY, "batch_write_item": 1, **TRANSACT}
+    assert counted.calls(lambda s, space: s.memories.delete(space, [one.id])) == with_notes
 
 
 def test_a_batch_that_repeats_another_asks_before_it_writes(counted: Counted) -> None:
