@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import get_args
 
-from lethe_client.cli.cost_model import ASSUMED, DAYS, MILLION, Mode, Volumes, monthly, total
+from lethe_client.cli.cost_model import ASSUMED, DAYS, MILLION, Audited, Mode, Volumes, monthly, total
 from lethe_client.cli.output import Output
 from lethe_client.cli.prices import Prices, load_prices
 from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
@@ -22,6 +22,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     cost.add_argument("--compare", action="store_true", help="all modes: idle, and for a million of each")
     default = Volumes()
     cost.add_argument("--mode", choices=get_args(Mode), default=default.mode, help="the template's SearchEngine")
+    cost.add_argument("--audit", choices=get_args(Audited), default=default.audit, help="the template's Audit")
     cost.add_argument("--embedder", choices=("titan", "cohere", "local"), default=default.embedder)
     cost.add_argument("--architecture", choices=("arm64", "x86_64"), default=default.architecture)
     cost.add_argument("--instance-type", default=default.instance_type, help="of a managed domain")

@@ -15,6 +15,7 @@ from typing import Final, Literal
 from lethe_client.cli.prices import Prices
 
 Mode = Literal["scan", "managed", "serverless"]
+Audited = Literal["all", "writes", "off"]
 
 DAYS: Final = 365 / 12
 HOURS: Final = 730
@@ -26,6 +27,12 @@ MEMORY_BYTES: Final = 524
 """Of a memory's item without text and vector: names, keys, times, hash, model (tests hold it to the real item)."""
 HASH_BYTES: Final = 151
 """Of the item that guards a statement against being stored twice."""
+AUDIT_BYTES: Final = 486
+"""Of an entry of the audit trail that names one memory."""
+POINTER_BYTES: Final = 87
+"""Of the item that points to it from its subject."""
+AUDIT_UNITS: Final = 2 * 3
+"""Write units of an entry: itself, its pointer and the end of its strand, in a transaction."""
 STORED_EXTRA: Final = 100
 """What DynamoDB adds to each item for storage."""
 CANDIDATES: Final = 100
@@ -50,6 +57,7 @@ class Volumes:
         characters: bytes of a memory's text and context in UTF-8; a Chinese character has three.
         dimensions: numbers of a vector.
         cold_share: scan only: the share of recalls that meet a container without the subject's memories.
+        audit: which requests leave an entry in the audit trail, the template's `Audit`.
         index_bytes: of an entry of the index on disk, one copy.
         search_units, index_units: OCUs of a collection while it is awake, for searching and for indexing.
         write_ms, recall_ms, authorize_ms, index_ms: how long the functions run; `index_ms` is for a batch.
@@ -65,6 +73,7 @@ class Volumes:
     embedder: str = "titan"
     batch: int = 1
     cold_share: float = 1.0
+    audit: Audited = "all"
     architecture: str = "arm64"
     instance_type: str = "r7g.large.search"
     instances: int = 2
@@ -101,6 +110,11 @@ class Volumes:
     def recalled(self) -> float:
         """Recalls a month."""
         return self.recalls * DAYS
+
+    @property
+    def audited(self) -> float:
+        """Entries of the audit trail a month: one a request."""
+        return {"all": self.write_requests + self.recalled, "writes": self.write_requests, "off": 0.0}[self.audit]
 
     @property
     def index_batches(self) -> float:
@@ -180,6 +194,13 @@ def _dynamodb(v: Volumes, prices: Prices) -> Iterator[Line]:
         each = 1 + ceil(v.memory_bytes / 4096)
         formula = f"{v.written:,.0f} memories × {each} RRU × ${price}/M (the stream itself: $0)"
         yield Line("DynamoDB", "reads of the indexer", formula, v.written * each * price / MILLION)
+    price = prices.usd("dynamodb.write")
+    formula = f"{v.audited:,.0f} requests × {AUDIT_UNITS} WRU × ${price}/M"
+    yield Line("DynamoDB", "audit trail", formula, v.audited * AUDIT_UNITS * price / MILLION)
+    size = v.audited * (AUDIT_BYTES + POINTER_BYTES + 2 * STORED_EXTRA) / GB
+    price = prices.usd("dynamodb.storage") + prices.usd("dynamodb.recovery")
+    formula = f"{size:,.3f} GB × ${price:g}: what one month adds, for each month that it is kept"
+    yield Line("DynamoDB", "audit storage", formula, size * price)
     size = v.stored * (v.memory_bytes + HASH_BYTES + 2 * STORED_EXTRA) / GB
     for what, name in (("storage", "dynamodb.storage"), ("point-in-time recovery", "dynamodb.recovery")):
         price = prices.usd(name)

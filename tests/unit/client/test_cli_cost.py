@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
 
 from lethe.adapters.dynamodb.memory_items import memory_item
 from lethe.domain import keys
+from lethe.domain.audit import AuditEvent, Verdict, document, linked
+from lethe.domain.chain import ChainEnd
+from lethe.domain.json_values import canonical
 from lethe.domain.keys import parse_space_partition
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
 from lethe_client.cli.cost_model import (
+    AUDIT_BYTES,
     DAYS,
     HASH_BYTES,
     MEMORY_BYTES,
     MILLION,
+    POINTER_BYTES,
     Volumes,
     awake_share,
     monthly,
@@ -76,6 +82,29 @@ def test_the_sizes_are_those_of_the_real_items() -> None:
     assert item_bytes(stored) == MEMORY_BYTES + 100 + 1 + 2 * 512 == Volumes().memory_bytes
     held = {"pk": keys.space_partition(SPACE), "sk": keys.content(digest), "memory_id": memory.id}
     assert item_bytes({name: {"S": text} for name, text in held.items()}) == HASH_BYTES
+
+
+def test_the_sizes_of_an_audit_entry_are_those_of_the_real_items() -> None:
+    event = AuditEvent(
+        "acme", MOMENT, "c" * 32, "get_memory", Verdict.ALLOWED, "a" * 32, ("mem_" + "0" * 26,), str(UUID(int=0))
+    )
+    entry = linked(event, 0, ChainEnd(41, "b" * 64))
+    partition = keys.ledger_partition("acme")
+    stored = {"pk": partition, "sk": keys.audit_entry(0, 42), "entry": canonical(document(entry))}
+    assert item_bytes({name: {"S": text} for name, text in stored.items()}) == AUDIT_BYTES <= 1024
+    pointer = {"pk": partition, "sk": keys.audit_pointer("a" * 32, MOMENT, 0, 42)}
+    assert item_bytes({name: {"S": text} for name, text in pointer.items()}) == POINTER_BYTES
+
+
+def test_the_audit_trail() -> None:
+    kept = 1e6 * (AUDIT_BYTES + POINTER_BYTES + 200) / 2**30 * 0.45
+    for volumes in (A_MILLION_WRITES, A_MILLION_RECALLS):
+        assert lines(volumes)["DynamoDB", "audit trail"] == pytest.approx(6 * 0.625)
+        assert lines(volumes)["DynamoDB", "audit storage"] == pytest.approx(kept)
+        assert lines(replace(volumes, audit="off"))["DynamoDB", "audit trail"] == 0
+    assert lines(replace(A_MILLION_WRITES, batch=10))["DynamoDB", "audit trail"] == pytest.approx(0.6 * 0.625)
+    assert lines(replace(A_MILLION_WRITES, audit="writes"))["DynamoDB", "audit trail"] == pytest.approx(6 * 0.625)
+    assert lines(replace(A_MILLION_RECALLS, audit="writes"))["DynamoDB", "audit storage"] == 0
 
 
 def test_write_units_of_one_memory() -> None:
@@ -221,9 +250,9 @@ def test_the_page_about_costs_shows_what_the_command_says(tmp_path: Path) -> Non
     assert world.run("cost", "--compare") == 0
     assert world.out in page
     for options, shown in (
-        (("--memories", "1000"), "73.96"),
-        (("--memories", "10000"), "568.34"),
-        (("--cold-share", "0"), "19.09"),
+        (("--memories", "1000"), "78.04"),
+        (("--memories", "10000"), "572.41"),
+        (("--cold-share", "0"), "23.16"),
     ):
         assert world.run("cost", "--compare", *options) == 0
         assert world.out.splitlines()[2].endswith(f" {shown} |")
