@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -16,7 +16,7 @@ from lethe.domain.head import SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Indexed, Outcome, Put, Remove
 from lethe.ports import Page
-from lethe.services.reconcile import PAGE, Findings, Reconciler
+from lethe.services.reconcile import PAGE, PATIENCE, Findings, Reconciler
 from tests.fakes.memories import FakeMemoryTable
 from tests.fakes.opensearch.failures import Refusal
 from tests.support.search_worlds import EMBEDDER, PATIENT_SECONDS, World, fake_world, texts
@@ -30,11 +30,21 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
         yield fake_world(request.param, threads)
 
 
-def reconciler(world: World) -> Reconciler:
+def reconciler(world: World, threads: Executor | None = None) -> Reconciler:
     assert world.on is not None
     table = FakeMemoryTable(world.memories)
     indexes = IndexAdministration(world.on.cluster, world.on.alias, EMBEDDER.model)
-    return Reconciler(world.heads, world.memories, table, world.writer, indexes, world.clock, PATIENT_SECONDS)
+    return Reconciler(
+        world.heads,
+        world.memories,
+        table,
+        world.writer,
+        indexes,
+        world.clock,
+        PATIENT_SECONDS,
+        sleep=lambda seconds: world.clock.pass_by(seconds),
+        threads=threads,
+    )
 
 
 def apply(world: World, *changes: Put | Remove) -> None:
@@ -85,16 +95,16 @@ def test_five_hundred_of_five_hundred_divergences_are_mended(world: World) -> No
 
     found = reconciler(world).check(NOBODY)
     assert (found.missing, found.stale, found.orphans, found.fenced) == (150, 150, 100, len(cut))
-    assert found.divergences == 520
+    assert found.divergences == found.left == 520
     assert found.mended == 0
 
     mended = reconciler(world).repair(NOBODY)
-    assert (mended.divergences, mended.mended, mended.refused) == (520, 520, 0)
+    assert (mended.divergences, mended.mended, mended.refused, mended.later, mended.left) == (520, 520, 0, 0, 0)
     in_step(world)
 
     world.show()
     again = reconciler(world).repair(NOBODY)
-    assert (again.divergences, again.mended) == (0, 0)
+    assert (again.divergences, again.mended, again.left) == (0, 0, 0)
 
 
 def test_a_rebuild_fills_an_index_that_is_not_there_and_lets_searches_see_it(world: World) -> None:
@@ -144,11 +154,64 @@ def test_a_space_of_which_something_was_refused_is_not_marked(world: World) -> N
     world.clock.pass_by(600)
     poisoned = f"{space.subject}-1-{said[17].id}"
     world.on.fake.item_failures[poisoned] = deque([Refusal(400, "mapper_parsing_exception", "failed to parse")])
-    assert reconciler(world).repair(NOBODY).refused == 1
+    refusing = reconciler(world).repair(NOBODY)
+    assert (refusing.missing, refusing.mended, refusing.refused, refusing.left) == (30, 29, 1, 1)
     world.show()
     assert said[17].text in texts(world.search(space, "Which fact is number 17?"))
     assert (found := reconciler(world).repair(NOBODY)).missing == found.mended == 1
     in_step(world)
+
+
+def test_an_entry_that_was_deleted_a_moment_ago_is_waited_for_and_its_space_marked(world: World) -> None:
+    """Its tombstone refuses the old version for a minute, where there are versions."""
+    space, other = world.subject(), world.subject()
+    said = world.say(space, *(f"fact number {n}" for n in range(5)))
+    world.say(other, "Ann plays the cello")
+    world.catch_up()
+    world.clock.pass_by(600)
+    apply(world, Remove(space, said[2].id, said[2].version + 7))
+    assert world.on is not None
+    assert world.on.fake is not None
+    busy = f"{space.subject}-1-{said[3].id}"
+    world.on.fake.item_failures[busy] = deque([Refusal(429, "es_rejected_execution_exception", "busy")])
+    apply(world, Remove(space, said[4].id))
+    world.change(space, said[3], text="fact number 3, later")
+    began = world.clock.now()
+    shown: list[Findings] = []
+    mended = reconciler(world).repair(lambda found: shown.append(replace(found)))
+    assert (mended.missing, mended.stale, mended.mended, mended.later, mended.left) == (2, 1, 3, 0, 0)
+    assert max(found.later for found in shown) >= 1
+    assert world.clock.now() - began <= PATIENCE
+    in_step(world)
+    world.show()
+    result = world.search(space, "Which fact is number 2?")
+    assert (result.degraded, texts(result)[0]) == (False, "fact number 2")
+
+
+def test_what_the_index_does_not_take_in_time_is_left_for_later(world: World) -> None:
+    space = world.subject()
+    (said,) = world.say(space, "Ann plays the cello")
+    assert world.on is not None
+    assert world.on.fake is not None
+    busy = Refusal(429, "es_rejected_execution_exception", "busy")
+    world.on.fake.item_failures[f"{space.subject}-1-{said.id}"] = deque([busy] * 100)
+    left = reconciler(world).repair(NOBODY)
+    assert (left.missing, left.mended, left.refused, left.later, left.left) == (1, 0, 0, 1, 1)
+    world.show()
+    assert texts(world.search(space, "Who plays the cello?")) == [said.text], "it is not marked, so the table is asked"
+
+
+def test_many_subjects_are_worked_on_side_by_side(world: World) -> None:
+    subjects = [world.subject(f"tenant-{n % 3}") for n in range(60)]
+    for n, space in enumerate(subjects):
+        world.say(space, *(f"fact {m} of {n}" for m in range(1 + n % 4)))
+    world.say(subjects[0], *(f"fact number {n}" for n in range(PAGE)))
+    with ThreadPoolExecutor(8) as threads:
+        mended = reconciler(world, threads).repair(NOBODY)
+        expected = sum(1 + n % 4 for n in range(60)) + PAGE
+        assert (mended.memories, mended.missing, mended.mended, mended.left) == (expected,) * 3 + (0,)
+        in_step(world)
+        assert reconciler(world, threads).check(NOBODY).divergences == 0
 
 
 def test_a_space_of_several_pages_is_compared_whole_and_marked(world: World) -> None:

@@ -45,8 +45,11 @@ def access_environment(stack: str | None, around: Surroundings) -> Mapping[str, 
     return stack_environment(stack, around, ACCESS_TABLE, "no access table")
 
 
-def stack_environment(stack: str | None, around: Surroundings, demanded: str, without: str) -> Mapping[str, str]:
-    """The environment in which the variable ``demanded`` is set; ``without`` says what it means when nothing sets it.
+def stack_environment(
+    stack: str | None, around: Surroundings, demanded: str, without: str, without_in_stack: str | None = None
+) -> Mapping[str, str]:
+    """The environment in which the variable ``demanded`` is set; ``without`` says what it means when nothing sets it,
+    and ``without_in_stack`` when there is a stack that does not.
 
     Raises UsageError.
     """
@@ -55,13 +58,16 @@ def stack_environment(stack: str | None, around: Surroundings, demanded: str, wi
 
         found = {**around.environment, **environment_of_stack(stack)}
         if not found.get(demanded):
-            raise UsageError(without)
+            raise UsageError(without_in_stack or without)
         return found
     if around.environment.get(demanded):
         return around.environment
     laptop = find_laptop(around.folder)
-    if laptop is None or not laptop.environment.get(demanded):
+    if laptop is None:
         raise UsageError(
-            f"{without}: start the laptop stack with `make dev`, name a stack with --stack, or set {demanded}"
+            f"{without}, since no stack runs here: start the laptop stack with `make dev`, name a stack with --stack, "
+            f"or set {demanded}"
         )
+    if not laptop.environment.get(demanded):
+        raise UsageError(without_in_stack or f"{without}: the stack that runs here has none")
     return {**around.environment, **laptop.environment}

@@ -8,7 +8,8 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TextIO
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TextIO
 
 from lethe_client.cli.access import stack_environment
 from lethe_client.cli.output import Output
@@ -22,6 +23,11 @@ URL = "LETHE_OPENSEARCH_URL"
 TABLE = "LETHE_MEMORIES_TABLE"
 EMBEDDER = ("LETHE_EMBEDDER", "LETHE_EMBEDDER_URL")
 SECOND = ("LETHE_SECOND_EMBEDDER", "LETHE_SECOND_EMBEDDER_URL")
+_LINE_SECONDS: Final = 1.0
+_WITHOUT_INDEX: Final = (
+    "no search index: the stack searches by scan; on a laptop start it with `make dev OPENSEARCH=1`, on AWS deploy it "
+    "with SearchEngine=managed or serverless"
+)
 
 
 def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
@@ -38,26 +44,33 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
 
 
 class Progress:
-    """Says on a terminal how far it is, on one line; silent elsewhere."""
+    """Says how far it is: on a terminal on one line, elsewhere on a line of its own every second."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream if stream.isatty() else None
+    def __init__(self, stream: TextIO, seconds: Callable[[], float] = monotonic) -> None:
+        self._stream = stream
+        self._on_one_line = stream.isatty()
+        self._seconds = seconds
+        self._said = seconds()
 
     def compared(self, findings: Findings) -> None:
         """Show the counts so far."""
-        self._show(f"{findings.memories} memories, {findings.entries} entries")
+        later = f", {findings.later} to be tried again in a moment" if findings.later else ""
+        self._show(f"{findings.memories} memories, {findings.entries} entries{later}")
 
     def reembedded(self, done: Reembedded) -> None:
         """Show the counts so far."""
         self._show(f"{done.versions} versions of memories, {done.embedded} embedded")
 
     def _show(self, line: str) -> None:
-        if self._stream is not None:
-            print(f"\r{line}", end="", file=self._stream, flush=True)
+        if self._on_one_line:
+            print(f"\r{line}\x1b[K", end="", file=self._stream, flush=True)
+        elif self._seconds() - self._said >= _LINE_SECONDS:
+            self._said = self._seconds()
+            print(line, file=self._stream, flush=True)
 
     def end(self) -> None:
         """Leave the line as it is."""
-        if self._stream is not None:
+        if self._on_one_line:
             print(file=self._stream)
 
 
@@ -77,16 +90,38 @@ _ACTIONS: Mapping[str, tuple[str, Callable[[Reconciler, Progress], Findings]]] =
 def _run(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     progress = Progress(around.err)
     _, act = _ACTIONS[options.action]
-    without = "no search index: the stack runs with the scan engine"
-    environment = stack_environment(options.stack, around, URL, without)
+    environment = stack_environment(options.stack, around, URL, "no search index", _WITHOUT_INDEX)
     if options.second:
         environment = _of_the_second(environment)
     with _told():
         findings = act(around.build_reconciler(environment), progress)
     progress.end()
-    _tell(asdict(findings) | {"divergences": findings.divergences}, output)
-    if findings.refused or (options.action == "check" and findings.divergences):
-        raise CommandError("the index is not in step with the table")
+    _tell(_counts(findings, mended=options.action != "check"), output)
+    if findings.left:
+        raise CommandError(_what_is_left(findings))
+
+
+def _counts(findings: Findings, mended: bool) -> dict[str, int]:
+    """What was compared and found; of a run that mends also what became of it; at the end what is left."""
+    numbers = asdict(findings)
+    found = {name: numbers[name] for name in ("memories", "entries", "missing", "stale", "orphans", "fenced")}
+    became = {name: numbers[name] for name in ("mended", "refused", "later")} if mended else {}
+    return found | {"found": findings.divergences} | became | {"left": findings.left}
+
+
+def _what_is_left(findings: Findings) -> str:
+    """How much, and a part for each reason."""
+    reasons = [f"the index is not in step with the table: {findings.left} left"]
+    if findings.refused:
+        reasons.append(
+            f"{findings.refused} refused: the index does not take these entries as they are; its log says why"
+        )
+    if findings.later:
+        reasons.append(
+            f"{findings.later} later: the index still remembers that these entries were deleted, or it is too busy; "
+            "run this again after a minute"
+        )
+    return "; ".join(reasons)
 
 
 def _reembed(options: argparse.Namespace, around: Surroundings, output: Output) -> None:

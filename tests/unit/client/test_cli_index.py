@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +17,7 @@ from lethe.errors import Unavailable
 from lethe.services.embedding import MemoryEmbedder
 from lethe.services.reconcile import Findings, Progress, Reconciler
 from lethe.services.reembedding import Reembedder
+from lethe_client.cli.index import Progress as Shown
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemories, FakeMemoryVectors
@@ -67,15 +70,82 @@ def test_counts_are_printed(world: World, action: str) -> None:
     compared = comparing(world, Findings(memories=3, entries=3))
     assert world.run("--json", "index", action) == 0
     assert compared.asked == [action]
-    assert (world.answer()["memories"], world.answer()["divergences"]) == (3, 0)  # type: ignore[index]  # an object
+    assert (world.answer()["memories"], world.answer()["found"]) == (3, 0)  # type: ignore[index]  # an object
     assert world.index_settings == SEARCH
 
 
 def test_a_difference_is_a_failure_of_a_check_alone(world: World) -> None:
+    comparing(world, Findings(missing=1, left=1))
+    assert world.run("index", "check") == 1
+    assert "not in step with the table: 1 left" in world.err
     comparing(world, Findings(missing=1, mended=1))
-    assert [world.run("index", action) for action in ("check", "repair", "rebuild")] == [1, 0, 0]
-    comparing(world, Findings(refused=1))
-    assert world.run("index", "repair") == 1
+    assert [world.run("index", action) for action in ("repair", "rebuild")] == [0, 0]
+
+
+def test_what_was_found_and_what_is_left_are_two_counts(world: World) -> None:
+    comparing(
+        world,
+        Findings(memories=5, entries=4, missing=2, stale=1, orphans=1, fenced=1, mended=3, refused=1, later=1, left=2),
+    )
+    assert world.run("--json", "index", "repair") == 1
+    assert world.answer() == {
+        "memories": 5, "entries": 4, "missing": 2, "stale": 1, "orphans": 1, "fenced": 1, "found": 5,
+        "mended": 3, "refused": 1, "later": 1, "left": 2,
+    }  # fmt: skip
+    assert "2 left; 1 refused" in world.err
+    assert "1 later: the index still remembers that these entries were deleted" in world.err
+    assert "run this again after a minute" in world.err
+    comparing(world, Findings(memories=5, entries=5, stale=5, left=5))
+    assert world.run("--json", "index", "check") == 1
+    assert world.answer() == {
+        "memories": 5, "entries": 5, "missing": 0, "stale": 5, "orphans": 0, "fenced": 0, "found": 5, "left": 5
+    }  # fmt: skip
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "shown"),
+    [
+        (StringIO(), "3 memories, 0 entries\n5 memories, 2 entries, 1 to be tried again in a moment\n"),
+        (
+            Terminal(),
+            "\r1 memories, 0 entries\x1b[K\r3 memories, 0 entries\x1b[K\r4 memories, 2 entries\x1b[K"
+            "\r5 memories, 2 entries, 1 to be tried again in a moment\x1b[K\n",
+        ),
+    ],
+    ids=["no terminal", "terminal"],
+)
+def test_progress_is_shown_on_one_line_of_a_terminal_and_every_second_elsewhere(stream: StringIO, shown: str) -> None:
+    now = [0.0]
+    progress = Shown(stream, lambda: now[0])
+    for moment, findings in (
+        (0.5, Findings(memories=1)),
+        (1.0, Findings(memories=3)),
+        (1.9, Findings(memories=4, entries=2)),
+        (2.1, Findings(memories=5, entries=2, later=1)),
+    ):
+        now[0] = moment
+        progress.compared(findings)
+    progress.end()
+    assert stream.getvalue() == shown
+
+
+def test_no_stack_and_a_stack_without_an_index_are_told_apart(world: World) -> None:
+    del world.environment["LETHE_OPENSEARCH_URL"]
+    for action in ("check", "repair", "rebuild"):
+        assert world.run("index", action) == 2
+        assert "no stack runs here: start the laptop stack with `make dev`" in world.err
+    (world.folder / ".lethe").mkdir()
+    facts = {"url": "http://127.0.0.1:1", "api_key": "lk_a_b", "environment": {"LETHE_SEARCH_ENGINE": "scan"}}
+    (world.folder / ".lethe" / "dev.json").write_text(json.dumps(facts))
+    for action in ("check", "repair", "rebuild"):
+        assert world.run("index", action) == 2
+        assert "the stack searches by scan; on a laptop start it with `make dev OPENSEARCH=1`" in world.err
+        assert "no stack runs here" not in world.err
 
 
 def test_the_second_index_is_that_of_the_second_model(world: World) -> None:

@@ -77,6 +77,8 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
 
 def reconciler(environment: Mapping[str, str]) -> Reconciler:
     """The search index's upkeep, for the command line and the laptop."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
     from lethe.adapters.dynamodb.memories import DynamoMemories
     from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
@@ -102,6 +104,7 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
         _writer(settings, model, clock),
         IndexAdministration(cluster, settings.opensearch_alias, model, index_shape(settings), beside),
         clock,
+        threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe-index"),
     )
 
 
