@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from lethe_client import ForbiddenError, Lethe, MessageInput, NotFoundError, UnauthenticatedError, VersionConflictError
 from lethe_client.cli import main
-from lethe_client.cli.surroundings import Surroundings, real_surroundings
+from lethe_client.cli.surroundings import real_surroundings
 from tests.support.api import ApiStack, TenantOnStack
 
 
@@ -123,12 +124,9 @@ def test_the_command_makes_keys_that_work_and_takes_them_back(api_stack: ApiStac
     (tmp_path / ".lethe" / "dev.json").write_text(json.dumps(facts), encoding="utf-8")
 
     def lethe(*argv: str) -> dict[str, str]:
-        real, out = real_surroundings(), io.StringIO()
-        assert (
-            services = (real.build_access, real.build_reconciler, real.build_reembedder)
-            main(["--json", *argv], Surroundings({}, tmp_path, out, real.err, *services))
-            == 0
-        )
+        out = io.StringIO()
+        around = replace(real_surroundings(), environment={}, folder=tmp_path, out=out)
+        assert main(["--json", *argv], around) == 0
         answer: dict[str, str] = json.loads(out.getvalue())
         return answer
 
