@@ -29,6 +29,7 @@ from lethe_local.dev_key import TENANT, dev_key
 from lethe_local.intrinsics import TemplateError
 from lethe_local.moto_tables import StateUnreadable
 from lethe_local.opensearch_node import NodeWanted, node_wanted
+from lethe_local.processes import port_number
 from lethe_local.screen import FunctionOutput, Screen, banner
 from lethe_local.stack import LocalStack, StackOptions
 from lethe_local.state import AlreadyRunning
@@ -37,6 +38,7 @@ from lethe_local.under_make import follow_make
 DEFAULT_PORT = 8700
 _PASSED_ON = frozenset(
     {
+        "LETHE_AUDIT",
         "LETHE_CACHE_MEGABYTES",
         "LETHE_CACHE_SECONDS",
         "LETHE_EMBEDDER",
@@ -174,17 +176,16 @@ def _options(arguments: Sequence[str] | None, environment: Mapping[str, str]) ->
     given = parser.parse_args(arguments)
     if given.tables not in get_args(Choice):
         raise _CannotStart(f"LETHE_LOCAL_TABLES must be one of {', '.join(get_args(Choice))}")
-    if not given.port.isdecimal() or int(given.port) > 65_535:
-        raise _CannotStart("PORT must be a port number: 0 to 65535, and 0 takes a free one")
     root = given.root.resolve()
     if not (root / "template.yaml").is_file():
         raise _CannotStart("there is no template.yaml here; run it in the project's folder")
     state = given.state_dir.resolve() if given.state_dir else root / ".lethe"
     try:
+        port = port_number(given.port)
         opensearch = node_wanted(environment)
     except ValueError as error:
         raise _CannotStart(str(error)) from error
-    return DevOptions(root, state, int(given.port), given.fresh, cast("Choice", given.tables), opensearch)
+    return DevOptions(root, state, port, given.fresh, cast("Choice", given.tables), opensearch)
 
 
 if __name__ == "__main__":

@@ -245,25 +245,26 @@ def test_one_who_is_never_first_gives_up(strict_stores: Stores, tenant: str) -> 
     assert strict_stores.database is not None
     conflict = refused("TransactionCanceledException", ["TransactionConflict"])
     client = FaultyClient(strict_stores.database._client, {(TRANSACT, 0): before(conflict)})
-    trail = DynamoAuditTrail(Database(client.as_client(), strict_stores.database.models), patience=0.05)
+    trail = DynamoAuditTrail(Database(client.as_client(), strict_stores.database.models), patience=1.0)
     with pytest.raises(Throttled):
         trail.append(event(tenant, 0))
     assert client.calls[TRANSACT] > 1
     assert trail.ends(tenant) == {}
 
 
-def test_an_entry_behind_the_end_stops_the_trail(strict_stores: Stores, tenant: str) -> None:
-    """Somebody set the end back, to have entries written over: that is refused, not done."""
+def test_nothing_is_written_over_where_the_end_was_set_back(strict_stores: Stores, tenant: str) -> None:
+    """That strand is left as it is, for a check to tell; entries go on in another one, where there is one."""
     database = strict_stores.database
     assert database is not None
     ends = [strict_stores.audit.append(event(tenant, number)).end for number in range(3)]
-    row = database.models.chain(
-        keys.ledger_partition(tenant), keys.audit_chain(0), length=ends[0].length, hash=ends[0].hash
-    )
-    database.put(row)
+    partition = keys.ledger_partition(tenant)
+    database.put(database.models.chain(partition, keys.audit_chain(0), length=ends[0].length, hash=ends[0].hash))
     with pytest.raises(Unavailable):
         DynamoAuditTrail(database, strands=1).append(event(tenant, 3))
-    assert len(list(walk(strict_stores.audit, tenant))) == 3
+    for number in range(3, 6):
+        assert strict_stores.audit.append(event(tenant, number)).strand != 0
+    assert [each["n"] for each in walk(strict_stores.audit, tenant)] == [1, 2, 3]
+    assert strict_stores.audit.ends(tenant)[0] == ends[0]
 
 
 def test_damage_in_the_table_is_found(strict_stores: Stores, tenant: str) -> None:

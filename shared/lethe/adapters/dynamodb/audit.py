@@ -101,9 +101,11 @@ class DynamoAuditTrail:
             each.entry = entry
 
     def _committed(self, tenant: str, trail: _Trail, events: Sequence[AuditEvent]) -> list[AuditEntry]:
-        """The events in their places. Raises Throttled when others are always faster."""
+        """The events in their places. Raises Throttled when others are always faster, Unavailable when no strand can be
+        gone on with: in each an entry stands behind the end, so that somebody set the end back, or restored it.
+        """
         ends = dict(self.ends(tenant) if trail.ends is None else trail.ends)
-        give_up = time.monotonic() + self._patience
+        give_up, usable = time.monotonic() + self._patience, set(range(self._strands))
         while True:
             strand, entries = trail.strand, list[AuditEntry]()
             end = ends.get(strand, EMPTY)
@@ -114,13 +116,18 @@ class DynamoAuditTrail:
             except WriteConflict:
                 time.sleep(random.uniform(0, _LONGEST_WAIT))
             except ConditionFailed as failed:
-                ends[strand] = self._standing(failed.found[0])
+                if failed.found[0] is None:  # not the end refused, but the place behind it
+                    usable.discard(strand)
+                else:
+                    ends[strand] = self._standing(failed.found[0])
             else:
                 trail.ends = {**ends, strand: entries[-1].end}
                 return entries
             if time.monotonic() > give_up:
                 raise Throttled("too many writes at once to one audit trail")
-            trail.strand = random.randrange(self._strands)
+            if not usable:
+                raise Unavailable("the audit trail goes on behind its ends")
+            trail.strand = random.choice(sorted(usable))
 
     def _transaction(self, tenant: str, end: ChainEnd, entries: Sequence[AuditEntry]) -> Transaction:
         """The strand's end first: what stands there is the first thing that a refusal tells."""
@@ -138,12 +145,8 @@ class DynamoAuditTrail:
                 transaction.put(self._pointer(partition, pointer))
         return transaction
 
-    def _standing(self, found: Item | None) -> ChainEnd:
-        """The end that a refusal told. Raises Unavailable when it was not the end that refused: an entry stands where
-        the strand has ended, so the table was tampered with, or the end was restored from a backup.
-        """
-        if found is None:
-            raise Unavailable("the audit trail goes on behind its end")
+    def _standing(self, found: Item) -> ChainEnd:
+        """The end that a refusal told."""
         row = self._chain.from_raw_data(found) if found else None
         return EMPTY if row is None else ChainEnd(row.length, row.hash)
 
