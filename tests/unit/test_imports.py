@@ -160,3 +160,37 @@ def test_the_client_knows_nothing_of_the_service() -> None:
 
     for path in sdk:
         assert not {target for target in imported(parsed(path)) if target.split(".")[0] in ("lethe", "lethe_local")}
+
+
+INSPECTION = modules(LETHE / "adapters" / "inspection")
+# What it may use of ours: words that are no deed, and connections.
+PLUMBING = (
+    "lethe.adapters.aws_logging",
+    "lethe.adapters.aws_session",
+    "lethe.adapters.inspection",
+    "lethe.domain.erasure",
+    "lethe.domain.holds",
+    "lethe.domain.immutable",
+    "lethe.domain.json_values",
+    "lethe.errors",
+    "lethe.ports",
+)
+
+
+def within(target: str, packages: tuple[str, ...]) -> bool:
+    return any(target == package or target.startswith(package + ".") for package in packages)
+
+
+@pytest.mark.parametrize("path", INSPECTION, ids=name_of)
+def test_the_verifier_shares_nothing_with_what_deletes(path: Path) -> None:
+    ours = {target for target in imported(parsed(path)) if target.split(".")[0] == "lethe"}
+
+    assert len(INSPECTION) >= 5
+    assert {target for target in ours if not within(target, PLUMBING)} == set()
+
+
+@pytest.mark.parametrize("path", [path for path in SHARED if path not in INSPECTION], ids=name_of)
+def test_nothing_that_deletes_looks_through_the_verifiers_eyes(path: Path) -> None:
+    used = {target for target in imported(parsed(path)) if within(target, ("lethe.adapters.inspection",))}
+
+    assert not used or name_of(path) == "lethe.entry.wiring.erasing"
