@@ -4,6 +4,7 @@
 """
 
 from lethe_client.client import Lethe, Tier
+from lethe_client.erasure_models import Erasure, ErasureStep, Hold, Verification
 from lethe_client.errors import (
     ConflictError,
     ErasedError,
@@ -16,13 +17,23 @@ from lethe_client.errors import (
     LetheProtocolError,
     NotFoundError,
     ServerError,
+    StillErasingError,
     ThrottledError,
     UnauthenticatedError,
     UnavailableError,
     VersionConflictError,
 )
 from lethe_client.explain import Decision, ExplainedCandidate, Leg
-from lethe_client.inputs import Category, MemoryInput, MessageInput, Origin, Role, SearchFilters
+from lethe_client.inputs import (
+    Category,
+    ErasureScope,
+    HoldScope,
+    MemoryInput,
+    MessageInput,
+    Origin,
+    Role,
+    SearchFilters,
+)
 from lethe_client.json_types import JsonInput, JsonObject, JsonValue
 from lethe_client.models import (
     AddResult,
@@ -52,10 +63,15 @@ __all__ = [
     "Decision",
     "Entity",
     "ErasedError",
+    "Erasure",
+    "ErasureScope",
+    "ErasureStep",
     "ExplainedCandidate",
     "FieldError",
     "ForbiddenError",
     "Health",
+    "Hold",
+    "HoldScope",
     "InvalidRequestError",
     "JsonInput",
     "JsonObject",
@@ -87,11 +103,13 @@ __all__ = [
     "SessionSummary",
     "SessionWindow",
     "Source",
+    "StillErasingError",
     "Subject",
     "ThrottledError",
     "Tier",
     "UnauthenticatedError",
     "UnavailableError",
+    "Verification",
     "VersionConflictError",
     "Waits",
 ]

@@ -5,14 +5,16 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from lethe_client.entities import Entities
+from lethe_client.erasures import Erasures
 from lethe_client.fields import When, time_text
+from lethe_client.holds import Holds
 from lethe_client.inputs import SearchFilters
-from lethe_client.json_types import JsonObject
 from lethe_client.memories import Memories
 from lethe_client.models import Health, Subject
 from lethe_client.recall_models import RecallResult
 from lethe_client.retries import RetryPolicy, Waits
 from lethe_client.sessions import Sessions
+from lethe_client.subjects import Subjects
 from lethe_client.transport import Call, Transport, path_of
 
 Tier: TypeAlias = Literal["session", "entities", "memories"]
@@ -54,6 +56,9 @@ class Lethe:
         self.sessions = Sessions(self._transport)
         self.memories = Memories(self._transport)
         self.entities = Entities(self._transport)
+        self.subjects = Subjects(self._transport)
+        self.erasures = Erasures(self._transport)
+        self.holds = Holds(self._transport)
 
     def __repr__(self) -> str:
         return f"Lethe({self._transport.url!r})"
@@ -107,14 +112,6 @@ class Lethe:
         """
         path = path_of("v1", "subjects", user_id)
         return Subject.parse(self._transport.send(Call("GET", path)).body)
-
-    def receipt(self, erasure_id: str) -> JsonObject:
-        """The newest signed receipt of an erasure, as `lethe receipt verify` and `lethe_client.receipts` check it.
-
-        Raises:
-            NotFoundError: there is no such erasure, or it has no receipt yet.
-        """
-        return self._transport.send(Call("GET", path_of("v1", "erasures", erasure_id, "receipt"))).body
 
     def health(self) -> Health:
         """Whether the service works, and what it runs on. Needs no key."""

@@ -3,6 +3,7 @@
     LetheError
       LetheConnectionError         no answer: refused, timed out, broken off
       LetheProtocolError           an answer that the contract does not know
+      StillErasingError            an erasure has not ended while it was waited for
       LetheApiError                an answer that says no: status, code, detail, errors, request_id
         InvalidRequestError        400, 413, 415, 422
         UnauthenticatedError       401
@@ -33,6 +34,20 @@ class LetheConnectionError(LetheError):
 
 class LetheProtocolError(LetheError):
     """The answer is not the JSON that the contract promises (a proxy's page, for example)."""
+
+
+class StillErasingError(LetheError):
+    """An erasure has not ended in the time that it was waited for. It goes on by itself.
+
+    Attributes:
+        erasure_id: which one, for waiting again.
+        state: what it was last seen in, `accepted` or `running`.
+    """
+
+    def __init__(self, erasure_id: str, state: str, seconds: float) -> None:
+        super().__init__(f"{erasure_id} is still {state} after {seconds:g} s")
+        self.erasure_id = erasure_id
+        self.state = state
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lethe_client.erasure_models import erasure_at
 from lethe_client.fields import Fields, When, time_text
 from lethe_client.inputs import MemoryInput, MessageInput, Origin, SearchFilters
 from lethe_client.json_types import JsonInput
@@ -213,6 +214,14 @@ class Memories:
         )
         return Memory.parse(answer.body)
 
-    def delete(self, memory_id: str, *, user_id: str | None = None) -> None:
-        """Delete one memory and all that rests on it alone; also when it was already gone."""
-        self._transport.send(Call("DELETE", path_of("v1", "memories", memory_id), {"user_id": user_id}))
+    def delete(self, memory_id: str, *, user_id: str | None = None) -> str | None:
+        """Delete one memory and what was made of it; also when it was already gone.
+
+        The id of the erasure that proves it, for `erasures.get`, `wait` and `receipt`; None when nothing was there,
+        which is also the answer when a lost answer was asked for again.
+
+        Raises:
+            ConflictError: a legal hold keeps it.
+        """
+        call = Call("DELETE", path_of("v1", "memories", memory_id), {"user_id": user_id})
+        return erasure_at(self._transport.send(call).location)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from lethe_client.erasure_models import erasure_at
 from lethe_client.inputs import MessageInput
 from lethe_client.models import Page
 from lethe_client.paging import every, page_of
@@ -83,7 +84,14 @@ class Sessions:
         body = self._transport.send(Call("POST", path, body={"user_id": user_id}, changes=True)).body
         return Session.parse(body)
 
-    def delete(self, session_id: str, *, user_id: str | None = None) -> None:
-        """Delete the session and its messages; also when it was already gone."""
-        path = path_of("v1", "sessions", session_id)
-        self._transport.send(Call("DELETE", path, {"user_id": user_id}))
+    def delete(self, session_id: str, *, user_id: str | None = None) -> str | None:
+        """Delete the session, its messages and the memories that rest on them; also when it was already gone.
+
+        The id of the erasure that proves it, for `erasures.get`, `wait` and `receipt`; None when nothing was there,
+        which is also the answer when a lost answer was asked for again.
+
+        Raises:
+            ConflictError: a legal hold keeps it.
+        """
+        call = Call("DELETE", path_of("v1", "sessions", session_id), {"user_id": user_id})
+        return erasure_at(self._transport.send(call).location)

@@ -50,11 +50,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A successful answer: its status, its JSON object ({} for 204), and whether it is a replay."""
+    """A successful answer: its status, its JSON object ({} for 204), whether it is a replay, and its Location."""
 
     status: int
     body: JsonObject
     replayed: bool
+    location: str | None = None
 
 
 def path_of(*parts: str) -> str:
@@ -88,7 +89,7 @@ class Transport:
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._retry = retry
-        self._waits = waits or Waits()
+        self.waits = waits or Waits()
         self._pool = urllib3.PoolManager(
             maxsize=10, timeout=urllib3.Timeout(connect=min(timeout, 5.0), read=timeout), retries=False
         )
@@ -108,7 +109,7 @@ class Transport:
         """
         url = self.url + call.path + _query_string(call.query)
         headers, body = self._encoded(call)
-        started = self._waits.now()
+        started = self.waits.now()
         attempt = 0
         while True:
             attempt += 1
@@ -118,10 +119,10 @@ class Transport:
             retryable = outcome.retryable or (outcome.in_progress and attempt > 1)
             if not retryable or attempt >= self._retry.attempts:
                 raise outcome.error from outcome.error.__cause__
-            pause = pause_before_retry(self._retry, attempt, outcome.retry_after, self._waits)
-            if self._waits.now() - started + pause > self._retry.deadline:
+            pause = pause_before_retry(self._retry, attempt, outcome.retry_after, self.waits)
+            if self.waits.now() - started + pause > self._retry.deadline:
                 raise outcome.error from outcome.error.__cause__
-            self._waits.sleep(pause)
+            self.waits.sleep(pause)
 
     def _encoded(self, call: Call) -> tuple[dict[str, str], bytes | None]:
         headers = dict(self._headers)
@@ -147,7 +148,7 @@ class Transport:
         request_id = response.headers.get("x-request-id") or response.headers.get("apigw-requestid") or ""
         if 200 <= response.status < 300:
             replayed = response.headers.get("Idempotency-Replayed", "").lower() == "true"
-            return Answer(response.status, _json_object(response.data), replayed)
+            return Answer(response.status, _json_object(response.data), replayed, response.headers.get("Location"))
         if response.status < 400:
             return _Failure(LetheProtocolError(f"unexpected redirect ({response.status})"), retryable=False)
         problem = error_from_problem(response.status, _problem(response.data), request_id)

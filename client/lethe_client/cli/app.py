@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lethe_client.cli import audit, cost, index, keys, memory, receipt, tenants
+from lethe_client.cli import audit, cost, erasure, holds, index, keys, memory, receipt, tenants
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError, real_surroundings
 from lethe_client.errors import LetheError
@@ -56,5 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_commands(commands, on_stack)
     cost.add_commands(commands, common)
     memory.add_commands(commands, common)
+    erasure.add_commands(commands, common)
+    holds.add_commands(commands, common)
     receipt.add_commands(commands, common, on_stack)
     return parser

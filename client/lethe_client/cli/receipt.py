@@ -167,7 +167,7 @@ def _documents(source: str, around: Surroundings) -> list[JsonValue]:
     path = around.folder / source
     if source.startswith("er_") and not path.exists():
         with open_client(around) as client:
-            return [client.receipt(source)]
+            return [client.erasures.receipt(source)]
     try:
         return read_documents(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -48,3 +48,37 @@ def session(turns: int = 1) -> dict[str, object]:
         "summary_due": False,
         "summary_reason": None,
     }
+
+
+def erasure(erasure_id: str = "er_1", **changes: object) -> dict[str, object]:
+    sample: dict[str, object] = {
+        "id": erasure_id,
+        "state": "completed",
+        "scope": {"subject": True},
+        "requested_at": "2026-05-04T09:00:00Z",
+        "unreadable_since": "2026-05-04T09:00:01Z",
+        "ended_at": "2026-05-04T09:02:00Z",
+        "steps": [{"name": "memories", "state": "done", "found": 3, "deleted": 3, "attempts": 1}],
+        "verified": [{"at": "2026-05-04T09:01:00Z", "remaining": {"memories": 0}, "held": {}}],
+        "held": 0,
+        "holds": [],
+        "failure": None,
+        "receipt_id": "rc_1",
+        "receipts": ["rc_1"],
+    }
+    return {**sample, **changes}
+
+
+def running_erasure(erasure_id: str = "er_1", **changes: object) -> dict[str, object]:
+    begun = {"state": "running", "ended_at": None, "verified": [], "receipt_id": None, "receipts": []}
+    return {**erasure(erasure_id), **begun, **changes}
+
+
+def hold(name: str = "case-7", **changes: object) -> dict[str, object]:
+    sample: dict[str, object] = {
+        "name": name,
+        "subject": "a" * 32,
+        "scope": {"subject": True},
+        "created_at": "2026-05-04T09:00:00Z",
+    }
+    return {**sample, **changes}

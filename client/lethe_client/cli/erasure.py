@@ -1,0 +1,138 @@
+"""`lethe erase | erasures list | erasures show | admit`: forgetting, over HTTP. Receipts are `lethe receipt`'s."""
+
+import argparse
+import itertools
+
+from lethe_client.cli.memory import open_client
+from lethe_client.cli.output import Output
+from lethe_client.cli.scopes import add_scope_options, scope_of, scope_words
+from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+from lethe_client.erasure_models import Erasure
+
+
+def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
+    """Declare the commands of this group."""
+    erase = parsers.add_parser("erase", parents=[common], help="erase a user, or parts of what is known, with proof")
+    erase.add_argument("user", metavar="USER", nargs="?", help="left out with --tenant only")
+    add_scope_options(erase)
+    erase.add_argument("--tenant", action="store_true", help="everything of every user of the key's tenant")
+    erase.add_argument("--reason", metavar="TEXT", help="why; kept as a keyed hash alone")
+    erase.add_argument("--wait", action="store_true", help="until it has ended; status 1 when it failed")
+    erase.add_argument(
+        "--timeout", type=_seconds, default=300.0, metavar="SECONDS", help="how long --wait waits (default 300)"
+    )
+    erase.set_defaults(run=_erase)
+
+    group = parsers.add_parser("erasures", help="how far erasures have come").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    listing = group.add_parser("list", parents=[common], help="list erasures, newest first")
+    listing.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most this many (default 50)")
+    listing.set_defaults(run=_list)
+    show = group.add_parser("show", parents=[common], help="one erasure, step by step; status 1 when it failed")
+    show.add_argument("id", metavar="ID")
+    show.set_defaults(run=_show)
+
+    admit = parsers.add_parser("admit", parents=[common], help="let an erased user be written to again, empty")
+    admit.add_argument("user", metavar="USER")
+    admit.set_defaults(run=_admit)
+
+
+def _erase(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    if options.tenant == (options.user is not None):
+        raise UsageError("name a user, or --tenant and none")
+    scope = scope_of(options, options.tenant)
+    with open_client(around) as client:
+        erasure = client.erasures.begin(scope, user_id=options.user, reason=options.reason)
+        if options.wait:
+            if not output.as_json:
+                output.line(f"{erasure.id}: {_readable(erasure)}")
+            erasure = client.erasures.wait(erasure.id, options.timeout)
+    if output.as_json:
+        output.json(erasure.raw)
+    else:
+        _describe(erasure, output)
+    _fail_if_failed(erasure)
+
+
+def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        walk = client.erasures.list(page_size=min(options.limit, 200))
+        found = list(itertools.islice(walk, options.limit))
+    if output.as_json:
+        output.json({"erasures": [erasure.raw for erasure in found]})
+    elif not found:
+        output.line("no erasures")
+    else:
+        output.table(("requested", "state", "scope", "id"), [_row(erasure) for erasure in found])
+
+
+def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        erasure = client.erasures.get(options.id)
+    if output.as_json:
+        output.json(erasure.raw)
+    else:
+        output.line(f"{scope_words(erasure.scope)}, asked for at {erasure.requested_at:%Y-%m-%d %H:%M:%S} UTC")
+        _describe(erasure, output)
+        output.line()
+        header = ("step", "state", "found", "deleted", "begun")
+        output.table(
+            header,
+            [(s.name, s.state, str(s.found), str(s.deleted), str(s.attempts)) for s in erasure.steps],
+        )
+        for look in erasure.verified:
+            output.line(f"verified at {look.at:%Y-%m-%d %H:%M:%S} UTC: {sum(look.remaining.values())} left")
+    _fail_if_failed(erasure)
+
+
+def _admit(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    with open_client(around) as client:
+        client.subjects.admit(options.user)
+    if output.as_json:
+        output.json({"user_id": options.user, "state": "active"})
+    else:
+        output.line("admitted: may be written to")
+
+
+def _describe(erasure: Erasure, output: Output) -> None:
+    """The state, since when nothing can be read, what a hold keeps, and where the proof is."""
+    output.line(f"{erasure.id}: {erasure.state.replace('_', ' ')}, {_readable(erasure)}")
+    if erasure.held:
+        count = "1 record" if erasure.held == 1 else f"{erasure.held} records"
+        holds = ", ".join(erasure.holds)
+        output.line(f"held: {count}, kept by {holds or 'a legal hold'}; erased when that is released")
+    if erasure.receipt_id is not None:
+        output.line(f"receipt {erasure.receipt_id}: lethe receipt show {erasure.id}")
+    elif erasure.under_way:
+        output.line(f"next: lethe erasures show {erasure.id}")
+
+
+def _readable(erasure: Erasure) -> str:
+    if erasure.unreadable_since is None:
+        return "not all of it is unreadable yet"
+    return f"unreadable since {erasure.unreadable_since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _row(erasure: Erasure) -> tuple[str, ...]:
+    state = f"{erasure.state} ({erasure.failure})" if erasure.failure else erasure.state
+    return f"{erasure.requested_at:%Y-%m-%d %H:%M}", state, scope_words(erasure.scope), erasure.id
+
+
+def _fail_if_failed(erasure: Erasure) -> None:
+    if erasure.state == "failed":
+        raise CommandError(f"{erasure.id} failed ({erasure.failure or 'no reason given'}); the service tries again")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError("must be seconds, 0 or more")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
