@@ -87,3 +87,58 @@ def test_each_filter_has_a_selection_of_its_own(filters: MemoryFilter, expected:
     assert _texts(index) == {"guitar", "harp"}
     assert _texts(index, filters=filters) == expected
     assert _texts(index) == {"guitar", "harp"}
+
+
+class _Clock:
+    """Seconds that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _several(count: int, cache_bytes: int, clock: _Clock) -> tuple[ScanIndex, list[Space]]:
+    """An index over subjects of one memory each, and their spaces."""
+    heads = FakeSubjectHeads()
+    store = FakeMemories(heads)
+    spaces = [Space("acme", f"subject-{number}", 1, 1) for number in range(count)]
+    for space in spaces:
+        heads.create(space.tenant, space.subject)
+        store.add(space, [memory("Ana plays the guitar.")])
+    return ScanIndex(store, cache_bytes, cache_seconds=100.0, seconds=clock), spaces
+
+
+def _held(index: ScanIndex, spaces: Sequence[Space]) -> list[bool]:
+    return [index.holds(space, None) for space in spaces]
+
+
+def _search_each(index: ScanIndex, spaces: Sequence[Space]) -> None:
+    for space in spaces:
+        assert len(index.search(space, _QUESTION, MemoryFilter(), START, limit=10).candidates) == 1
+
+
+def test_the_subjects_served_longest_ago_make_room() -> None:
+    index, spaces = _several(40, 30_000, _Clock())
+    _search_each(index, spaces)
+    held = _held(index, spaces)
+    assert 2 < sum(held) < 20
+    assert held == sorted(held), "those served last"
+    kept = [space for space, is_held in zip(spaces, held, strict=True) if is_held]
+    _search_each(index, kept * 3)
+    assert _held(index, kept) == [True] * len(kept), "to search them again takes no more room"
+    _search_each(index, [*kept[:1], *spaces[:1]])
+    assert _held(index, kept[:2]) == [True, False]
+
+
+def test_views_end_with_their_time_whichever_subject_is_searched() -> None:
+    clock = _Clock()
+    index, spaces = _several(3, 1_000_000, clock)
+    _search_each(index, spaces[:1])
+    clock.now = 60.0
+    _search_each(index, spaces[1:2])
+    clock.now = 100.0
+    _search_each(index, spaces[2:])
+    assert _held(index, spaces) == [False, True, True]
+    clock.now = 160.0
+    assert _held(index, spaces) == [False, False, True]

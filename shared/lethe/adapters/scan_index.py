@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from math import inf
 from time import monotonic
 from typing import Literal
 
@@ -51,6 +52,9 @@ class ScanIndex:
         self._cache_seconds = cache_seconds
         self._seconds = seconds
         self._views: OrderedDict[Space, View] = OrderedDict()
+        self._sizes: dict[Space, int] = {}
+        self._held_bytes = 0
+        self._first_loaded = inf
         self._loading: dict[Space, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -67,14 +71,14 @@ class ScanIndex:
         label = query.embedding.model if query.embedding is not None else None
         if space.revision == 0:
             return SearchResult((), 0, 0)
-        view = self._view(space, label, now)
+        view = kept = self._view(space, label, now)
         if as_of is None:
             selection = view.select(filters, now)
         else:
             view = view.at(as_of, self._memories.old_versions(space))
             selection = view.select(replace(filters, statuses=()), as_of)
         candidates = selection.candidates
-        self._trim()
+        self._trim(space, kept)
         if not len(candidates):
             return SearchResult((), 0, len(view.memories))
         ranking = rank(
@@ -112,6 +116,7 @@ class ScanIndex:
                 view = self._read(space, label, now, view)
                 with self._lock:
                     self._views[space] = view
+                    self._first_loaded = min(self._first_loaded, view.loaded)
                     self._loading.pop(space, None)
             return view
 
@@ -129,20 +134,32 @@ class ScanIndex:
         if view is None:
             return None
         if self._seconds() - view.loaded >= self._cache_seconds:
-            del self._views[space]
+            self._forget(space)
             return None
         if label is not None and view.label != label:
             return None
         self._views.move_to_end(space)
         return view
 
-    def _trim(self) -> None:
-        """Forget the subjects served longest ago until the cache fits, and whatever is over its time."""
+    def _trim(self, space: Space, view: View) -> None:
+        """Forget whatever is over its time, and the subjects served longest ago until the cache fits.
+
+        Only ``view``, which was just used, may have grown: a search must not cost more the more subjects there are.
+        """
         with self._lock:
             now = self._seconds()
-            for space in [s for s, view in self._views.items() if now - view.loaded >= self._cache_seconds]:
-                del self._views[space]
-            sizes = {space: view.nbytes for space, view in self._views.items()}
-            while self._views and sum(sizes.values()) > self._cache_bytes:
-                oldest, _ = self._views.popitem(last=False)
-                del sizes[oldest]
+            if now - self._first_loaded >= self._cache_seconds:
+                for each in [s for s, kept in self._views.items() if now - kept.loaded >= self._cache_seconds]:
+                    self._forget(each)
+                self._first_loaded = min((kept.loaded for kept in self._views.values()), default=inf)
+            if self._views.get(space) is view:
+                size = view.nbytes
+                self._held_bytes += size - self._sizes.get(space, 0)
+                self._sizes[space] = size
+            while self._views and self._held_bytes > self._cache_bytes:
+                self._forget(next(iter(self._views)))
+
+    def _forget(self, space: Space) -> None:
+        """Drop the view of ``space``; called with the lock held."""
+        del self._views[space]
+        self._held_bytes -= self._sizes.pop(space, 0)
