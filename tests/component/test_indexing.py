@@ -78,7 +78,7 @@ class Stream:
                 "Keys": {"pk": {"S": keys.space_partition(space)}, "sk": {"S": keys.memory(memory.id)}},
                 "SequenceNumber": f"{self._sequence:021d}",
                 "ApproximateCreationDateTime": self.world.clock.now().timestamp(),
-                **({"OldImage": image} if removed else {"NewImage": image}),
+                **({} if removed else {"NewImage": image}),
             },
         }
 

@@ -10,7 +10,6 @@ from lethe_local.template import expand
 from tests.template.stack import EMBEDDER_SECRET, KMS_KEY, TEMPLATE, TOPIC, mapping, stack
 
 TABLES = {"SubjectsTable", "SessionsTable", "EntitiesTable", "MemoriesTable", "LedgerTable", "AccessTable"}
-STREAMED = {"SessionsTable", "EntitiesTable", "MemoriesTable"}
 FOR_EVER = {"LedgerTable"}
 
 
@@ -33,8 +32,17 @@ def test_a_table_has_the_common_shape(name: str) -> None:
     ]
     ttl = None if name in FOR_EVER else {"AttributeName": "ttl", "Enabled": True}
     assert table.get("TimeToLiveSpecification") == ttl
-    stream = {"StreamViewType": "NEW_AND_OLD_IMAGES"} if name in STREAMED else None
-    assert table.get("StreamSpecification") == stream
+    assert "StreamSpecification" not in table, "content would lie in it for a day, and nobody reads it"
+
+
+@pytest.mark.parametrize("engine", ["managed", "serverless"])
+def test_a_stream_is_there_for_whoever_reads_it_and_shows_no_old_images(engine: str) -> None:
+    made = stack(SearchEngine=engine)
+    tables = made.resources("AWS::DynamoDB::Table")
+    streamed = {name: table["StreamSpecification"] for name, table in tables.items() if "StreamSpecification" in table}
+    assert streamed == {"MemoriesTable": {"StreamViewType": "NEW_IMAGE"}}
+    sources = made.resources("AWS::Lambda::EventSourceMapping").values()
+    assert {str(source["EventSourceArn"]) for source in sources} == {"MemoriesTable.StreamArn"}
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))

@@ -7,7 +7,8 @@ day, there is none, and a receipt that names such a surface promises no day on w
 Where the numbers come from:
 
 - point-in-time recovery keeps every state of a table for as many days as the template says (1 to 35);
-- a DynamoDB stream shows a change for 24 hours, old image included;
+- a DynamoDB stream shows a change for 24 hours; that of the memories shows what was written and never what was there
+  before, so it forgets a memory 24 hours after its last change;
 - CloudWatch Logs deletes within 72 hours after the retention that the template says ("typically", its API reference);
 - X-Ray keeps traces for 30 days, Step Functions the history of a Standard execution for 90;
 - an item with an expired TTL is typically deleted within two days;
@@ -120,7 +121,7 @@ def _tables(retention: Retention, done: datetime) -> Iterator[Residual]:
             Basis.SETTING,
             "states of the tables from before; after a restore the ledger is replayed before anything is read",
         )
-        what = "old images of deleted items in the streams of the tables"
+        what = "memories as they were written in the day before, in the stream that feeds a search index"
         yield Residual("table_streams", Carries.CONTENT, done + STREAM, Basis.SERVICE, what)
         what = "digests of requests with an idempotency key; expired items go typically within two days"
         yield Residual("idempotency_claims", Carries.IDS, done + KEPT + TTL_LINGERS, Basis.SERVICE, what)

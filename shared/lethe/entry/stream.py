@@ -26,7 +26,6 @@ class Change(TypedDict, total=False):
 
     Keys: Mapping[str, Attribute]
     NewImage: Mapping[str, Attribute]
-    OldImage: Mapping[str, Attribute]
     SequenceNumber: str
     ApproximateCreationDateTime: float
 
@@ -121,10 +120,9 @@ def _hint(change: Change) -> Hint | None:
         return None
     space = keys.parse_space_partition(str(change["Keys"]["pk"]["S"]))
     (_, memory_id) = keys.split(sort_key)
-    new, old = change.get("NewImage"), change.get("OldImage")
+    new = change.get("NewImage")
     if new is None:
-        version = int(str(old["version"]["N"])) if old is not None else None
-        return Hint(change["SequenceNumber"], space, memory_id, version=version)
+        return Hint(change["SequenceNumber"], space, memory_id)
     written, changed_at = new.get("written"), datetime.fromisoformat(str(new["updated_at"]["S"])).astimezone(UTC)
     mark = str(written["S"]) if written is not None else None
     return Hint(change["SequenceNumber"], space, memory_id, mark, changed_at)

@@ -23,8 +23,8 @@ from lethe.ports import IndexWriter, Memories, SubjectHeads
 class Hint:
     """A record of the stream: a memory was written or removed.
 
-    ``written`` is the mark of the write, for one that wrote; ``changed_at`` the time of what it wrote; ``version`` the
-    version that was removed, where the record knows it. ``sequence`` is the record's place in its shard.
+    ``written`` is the mark of the write, for one that wrote; ``changed_at`` the time of what it wrote. Of a removal no
+    more is known: the stream shows no old images. ``sequence`` is the record's place in its shard.
     """
 
     sequence: str
@@ -32,7 +32,6 @@ class Hint:
     memory_id: str
     written: str | None = None
     changed_at: datetime | None = None
-    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Indexer:
 
 def _change(space: Space, hint: Hint, standing: Mapping[str, Memory]) -> Change:
     memory = standing.get(hint.memory_id)
-    return Put(space, memory) if memory is not None else Remove(space, hint.memory_id, hint.version)
+    return Put(space, memory) if memory is not None else Remove(space, hint.memory_id)
 
 
 def _mark(space: Space, hints: Iterable[Hint]) -> Mark | None:
