@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 import botocore
@@ -13,6 +14,7 @@ import botocore.session
 from botocore.model import OperationModel
 
 from lethe.adapters.system import SystemClock
+from lethe.domain.erasure import StepName
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.entry.wiring.access import access_service
 from lethe.ports import Clock
@@ -24,6 +26,7 @@ from lethe_local.tables import create_tables
 from lethe_local.template import FunctionResource, read_template
 from tests.template.stack import TEMPLATE
 
+TENANT = "acme"
 Taken = tuple[str, str, str]
 """Function, table, action; functions and tables by logical id."""
 
@@ -93,11 +96,24 @@ class _Watched(LocalFunction):
 
 
 class Client:
-    """Sends requests to the gateway as one user's agent."""
+    """Sends requests to the gateway as one user's agent, and tasks to the eraser as the state machine does."""
 
-    def __init__(self, gateway: Gateway, key: str) -> None:
+    def __init__(self, gateway: Gateway, key: str, eraser: LocalFunction) -> None:
         self._gateway = gateway
         self._key = key
+        self._eraser = eraser
+
+    def tick(self) -> None:
+        """What the schedule sends."""
+        self._eraser.invoke({"task": "tick"}, 60)
+
+    def work_off(self, erasure_id: str) -> None:
+        """Every task of an erasure, in order."""
+        for step in StepName:
+            while step is not StepName.DRAIN:
+                answer = self._eraser.invoke({"task": step.value, "tenant": TENANT, "erasure": erasure_id}, 60)
+                if cast("JsonObject", answer)["done"]:
+                    break
 
     def send(self, method: str, target: str, body: JsonObject | None = None, **headers: str) -> Answer:
         """The answer; ``idempotency_key="a"`` becomes the header Idempotency-Key."""
@@ -110,7 +126,7 @@ class Client:
 
 
 @contextmanager
-def recorded_stack(dynamodb_url: str, embedder_url: str) -> Iterator[tuple[Client, Recorder]]:
+def recorded_stack(dynamodb_url: str, embedder_url: str, receipt_key: Path) -> Iterator[tuple[Client, Recorder]]:
     """The template's functions and tables, with a key for every permission."""
     template = read_template(TEMPLATE)
     recorder = Recorder(template.table_names)
@@ -121,6 +137,8 @@ def recorded_stack(dynamodb_url: str, embedder_url: str) -> Iterator[tuple[Clien
         "LETHE_SECRET_ARN": "",
         "LETHE_MASTER_KEY": "a key for tests, 32 characters or more",
         "LETHE_DYNAMODB_ENDPOINT": dynamodb_url,
+        "LETHE_RECEIPT_KEY_FILE": str(receipt_key),
+        "LETHE_STEP_FUNCTIONS_ENDPOINT": "http://127.0.0.1:9",  # nobody is there: `work_off` does what is started
     }
     clock = SystemClock()
     botocore.register_initializer(recorder.watch)
@@ -130,8 +148,8 @@ def recorded_stack(dynamodb_url: str, embedder_url: str) -> Iterator[tuple[Clien
             for logical_id, resource in template.functions.items()
         }
         access = access_service({**overrides, "LETHE_ACCESS_TABLE": template.table_names["AccessTable"]})
-        access.create_tenant("acme")
-        _, presented = access.create_key("acme", ["read", "write", "erase"])
-        yield Client(Gateway(template, functions, clock), presented), recorder
+        access.create_tenant(TENANT)
+        _, presented = access.create_key(TENANT, ["read", "write", "erase", "govern"])
+        yield Client(Gateway(template, functions, clock), presented, functions["EraseFunction"]), recorder
     finally:
         botocore.unregister_initializer(recorder.watch)

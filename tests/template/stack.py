@@ -16,7 +16,7 @@ from lethe_local.template import expand
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "template.yaml"
-FUNCTIONS = ("AuthorizeFunction", "WriteFunction", "RecallFunction")
+FUNCTIONS = ("AuthorizeFunction", "WriteFunction", "RecallFunction", "GovernFunction", "EraseFunction")
 
 KMS_KEY = "arn:aws:kms:eu-central-1:111122223333:key/00000000-0000-0000-0000-000000000000"
 EMBEDDER_SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:embedder-AbCdEf"

@@ -51,10 +51,13 @@ def test_the_authorizer_is_asked_each_time_and_for_any_request() -> None:
 
 
 def test_the_gateway_may_invoke_every_function() -> None:
-    permissions = stack().resources("AWS::Lambda::Permission").values()
-    assert {str(permission["FunctionName"]).removesuffix(".Arn") for permission in permissions} == set(FUNCTIONS)
-    assert {permission["Principal"] for permission in permissions} == {"apigateway.amazonaws.com"}
+    permissions = list(stack().resources("AWS::Lambda::Permission").values())
+    (schedule,) = (each for each in permissions if each["Principal"] != "apigateway.amazonaws.com")
+    permissions.remove(schedule)
+    answering = set(FUNCTIONS) - {"EraseFunction"}
+    assert {str(permission["FunctionName"]).removesuffix(".Arn") for permission in permissions} == answering
     assert all("HttpApi" in str(permission["SourceArn"]) for permission in permissions)
+    assert (schedule["FunctionName"], schedule["Principal"]) == ("EraseFunction", "events.amazonaws.com")
 
 
 def test_the_access_log_holds_no_content() -> None:
@@ -83,6 +86,8 @@ def test_the_command_line_finds_what_it_needs_in_the_outputs() -> None:
         "LETHE_SUBJECTS_TABLE": "<SubjectsTableName>",
         "LETHE_MEMORIES_TABLE": "<MemoriesTableName>",
         "LETHE_EMBEDDER": "<EmbedderName>",
+        "LETHE_RECEIPT_KEY_ARN": "<ReceiptKeyArn>",
+        "LETHE_LEDGER_TABLE": "<LedgerTableName>",
     }
     index = {"LETHE_OPENSEARCH_URL": "<SearchUrl>", "LETHE_OPENSEARCH_FLAVOUR": "<SearchFlavour>"}
     models = {

@@ -119,11 +119,16 @@ def test_recall_may_search_and_nothing_else() -> None:
 def test_a_collection_tells_its_readers_from_its_writers() -> None:
     (policy,) = stack(SearchEngine="serverless").resources("AWS::OpenSearchServerless::AccessPolicy").values()
     given = {
-        str(rule["Principal"][0]): set(rule["Rules"][0]["Permission"]) for rule in json.loads(str(policy["Policy"]))
+        role: set(rule["Rules"][0]["Permission"])
+        for rule in json.loads(str(policy["Policy"]))
+        for role in rule["Principal"]
     }
+    writing = {"aoss:ReadDocument", "aoss:WriteDocument"}
     assert given == {
         "RecallRole.Arn": {"aoss:ReadDocument"},
-        "IndexRole.Arn": {"aoss:ReadDocument", "aoss:WriteDocument"},
+        "IndexRole.Arn": writing,
+        "EraseRole.Arn": writing,
+        "GovernRole.Arn": writing,
     }
 
 
@@ -137,7 +142,7 @@ def test_a_collection_admits_an_operator_who_is_named() -> None:
     recall, index, named = json.loads(str(policy["Policy"]))
     assert (recall["Principal"], index["Principal"], named["Principal"]) == (
         ["RecallRole.Arn"],
-        ["IndexRole.Arn"],
+        ["IndexRole.Arn", "EraseRole.Arn", "GovernRole.Arn"],
         [operator],
     )
     assert {rule["ResourceType"] for rule in named["Rules"]} == {"index", "collection"}

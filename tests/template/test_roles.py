@@ -12,20 +12,17 @@ from tests.template.stack import EMBEDDER_SECRET, FUNCTIONS, KMS_KEY, ROOT, Stac
 TITAN_SETTING = "bedrock:amazon.titan-embed-text-v2:0"
 TITAN = "arn:aws:bedrock:us-east-1::foundation-model/amazon.titan-embed-text-v2:0"
 
+MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:lethe-erase"
+
 TABLE_RIGHTS = {
     "AuthorizeFunction": {
         "AccessTable": {"GetItem"},
     },
     "WriteFunction": {
         "SubjectsTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"},
-        "SessionsTable": {
-            "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
-            "ConditionCheckItem",
-        },
+        "SessionsTable": {"BatchGetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"},
         "EntitiesTable": {"GetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
-        "MemoriesTable": {
-            "GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem",
-        },
+        "MemoriesTable": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "LedgerTable": {"PutItem", "Query"},
     },
     "RecallFunction": {
@@ -35,12 +32,42 @@ TABLE_RIGHTS = {
         "MemoriesTable": {"GetItem", "BatchGetItem", "Query"},
         "LedgerTable": {"PutItem", "Query"},
     },
+    "GovernFunction": {
+        "SubjectsTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"},
+        "SessionsTable": {"GetItem", "Query", "DeleteItem", "BatchWriteItem"},
+        "EntitiesTable": {"Query", "BatchWriteItem"},
+        "MemoriesTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
+        "LedgerTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem"},
+        "AccessTable": {"Query", "UpdateItem"},
+    },
+    "EraseFunction": {
+        "SubjectsTable": {"GetItem", "Query", "Scan", "DescribeTable", "PutItem", "UpdateItem", "BatchWriteItem"},
+        "SessionsTable": {"GetItem", "Query", "Scan", "DescribeTable", "DeleteItem", "BatchWriteItem"},
+        "EntitiesTable": {"Query", "Scan", "DescribeTable", "BatchWriteItem"},
+        "MemoriesTable": {
+            "BatchGetItem", "Query", "Scan", "DescribeTable", "PutItem", "DeleteItem", "BatchWriteItem",
+        },
+        "LedgerTable": {"GetItem", "Query", "PutItem", "DeleteItem"},
+        "AccessTable": {"GetItem", "Query", "UpdateItem"},
+    },
 }  # fmt: skip
 
 OTHER_RIGHTS = {
     "AuthorizeFunction": set[tuple[str, str]](),
     "WriteFunction": {("secretsmanager:GetSecretValue", "MasterSecret"), ("bedrock:InvokeModel", TITAN)},
     "RecallFunction": {("secretsmanager:GetSecretValue", "MasterSecret"), ("bedrock:InvokeModel", TITAN)},
+    "GovernFunction": {
+        ("secretsmanager:GetSecretValue", "MasterSecret"),
+        ("bedrock:InvokeModel", TITAN),
+        ("states:StartExecution", MACHINE),
+    },
+    "EraseFunction": {
+        ("secretsmanager:GetSecretValue", "MasterSecret"),
+        ("bedrock:InvokeModel", TITAN),
+        ("states:StartExecution", MACHINE),
+        ("kms:Sign", "ReceiptKey.Arn"),
+        ("kms:GetPublicKey", "ReceiptKey.Arn"),
+    },
 }
 
 ON_EVERYTHING = {
@@ -84,12 +111,15 @@ def test_a_function_may_do_exactly_this(function: str) -> None:
 
 def test_every_function_has_a_role_of_its_own() -> None:
     roles = [properties["Role"] for properties in stack().resources("AWS::Lambda::Function").values()]
-    assert sorted(map(str, roles)) == ["AuthorizeRole.Arn", "RecallRole.Arn", "WriteRole.Arn"]
-    assert stack().resources("AWS::IAM::Role").keys() == {"AuthorizeRole", "RecallRole", "WriteRole"}
+    own = {f"{name.removesuffix('Function')}Role" for name in FUNCTIONS}
+    assert sorted(map(str, roles)) == sorted(f"{role}.Arn" for role in own)
+    assert stack().resources("AWS::IAM::Role").keys() == own | {"EraseMachineRole"}
 
 
 def test_only_lambda_takes_the_roles() -> None:
-    for role in stack().resources("AWS::IAM::Role").values():
+    roles = dict(stack().resources("AWS::IAM::Role"))
+    del roles["EraseMachineRole"]  # tests/template/test_state_machine.py
+    for role in roles.values():
         (trust,) = items(mapping(role["AssumeRolePolicyDocument"])["Statement"])
         assert mapping(trust) == {
             "Effect": "Allow",
@@ -162,8 +192,8 @@ def test_the_layer_keeps_the_api_models_of_what_the_roles_may_call() -> None:
     makefile = (ROOT / "layers/dependencies/Makefile").read_text(encoding="utf-8")
     kept = re.search(r"^SERVICES := (.*)$", makefile, re.MULTILINE)
     assert kept is not None
-    client_names = {"bedrock": "bedrock-runtime"}
-    by_platform = {"logs", "xray", "kms"}  # Lambda's runtime, its tracing daemon and DynamoDB call these, not our code
+    client_names = {"bedrock": "bedrock-runtime", "states": "stepfunctions"}
+    by_platform = {"logs", "xray"}  # Lambda's runtime and its tracing daemon call these, not our code
     by_http = {"es", "aoss"}  # OpenSearch has an HTTP client of its own
     whole = stack(KmsKeyArn=KMS_KEY, SearchEngine="managed")
     called = {
