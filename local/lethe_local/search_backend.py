@@ -13,6 +13,7 @@ from lethe.adapters.opensearch.connection import Cluster, make_client
 from lethe.adapters.opensearch.flavours import Flavour
 from lethe.domain.embedding import EmbeddingModel
 from lethe_local.intrinsics import REGION
+from lethe_local.node_watch import NodeWatch
 from lethe_local.opensearch_node import NodeWanted, OpenSearchNode, version_at
 
 ALIAS = "lethe-memories"
@@ -51,9 +52,9 @@ def open_search(
     if wanted.url is not None:
         node, url, stop, where = None, wanted.url, _nothing, "which runs by itself"
     else:
-        say("starting OpenSearch")
+        say("starting OpenSearch, which takes from some seconds to a minute")
         node = OpenSearchNode.start(home, heap=wanted.heap, say=say)
-        url, stop, where = node.url, node.stop, f"data in {home.name}"
+        url, stop, where = node.url, _watched(node, say), f"data in {home.name}"
     try:
         line = f"search on OpenSearch {version_at(url)} at {url}, {where}, fed by the stream of the table of memories"
         is_whole = prepare_index(url, _model(embedder))
@@ -65,7 +66,8 @@ def open_search(
         "LETHE_OPENSEARCH_URL": url,
         "LETHE_OPENSEARCH_FLAVOUR": Flavour.LOCAL.value,
         "LETHE_OPENSEARCH_ALIAS": ALIAS,
-        "LETHE_DEAD_LETTERS_URL": "",  # no queue is here: what is refused is counted in the log
+        "LETHE_DEAD_LETTERS_URL": "",
+        "LETHE_DEAD_LETTERS_FILE": str(home.resolve().parent / "dead-letters.jsonl"),  # no queue is here
     }
     return SearchBackend(url, line, settings, stop, node, is_whole)
 
@@ -81,6 +83,18 @@ def prepare_index(url: str, model: EmbeddingModel) -> bool:
         return not administration.make() and administration.shown()
     finally:
         client.close()
+
+
+def _watched(node: OpenSearchNode, say: Callable[[str], None]) -> Callable[[], None]:
+    """Watch over ``node``; what is returned ends both."""
+    watch = NodeWatch(node, say)
+    watch.start()
+
+    def stop() -> None:
+        watch.stop()
+        node.stop()
+
+    return stop
 
 
 def _nothing() -> None:

@@ -1,9 +1,10 @@
-"""Where hints go that the index will never take: a queue on AWS, whose alarm calls somebody."""
+"""Where hints go that the index will never take: a queue on AWS, whose alarm calls somebody; a file on a laptop."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from botocore.config import Config
@@ -44,8 +45,24 @@ class QueueDeadLetters:
                 raise Unavailable("the queue of dead letters did not take all")
 
 
+class FileDeadLetters:
+    """``DeadLetters`` as lines of JSON at the end of a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, letters: Sequence[DeadLetter]) -> None:
+        """One write."""
+        lines = "".join(json.dumps(letter._asdict()) + "\n" for letter in letters)
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(lines)
+        except OSError as error:
+            raise Unavailable("the file of dead letters cannot be written") from error
+
+
 class NoDeadLetters:
-    """``DeadLetters`` without a queue: the function's log and metrics count them, and that is all."""
+    """``DeadLetters`` without a place: the function's log and metrics count them, and that is all."""
 
     def add(self, letters: Sequence[DeadLetter]) -> None:
         """Nothing."""

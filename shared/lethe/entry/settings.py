@@ -160,7 +160,11 @@ class IndexSettings(Settings):
     nothing is embedded.
     """
 
-    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {"opensearch_shards", "opensearch_graphs"}
+    LOCAL_ONLY: ClassVar[frozenset[str]] = Settings.LOCAL_ONLY | {
+        "opensearch_shards",
+        "opensearch_graphs",
+        "dead_letters_file",
+    }
 
     subjects_table: str
     memories_table: str
@@ -177,7 +181,9 @@ class IndexSettings(Settings):
     opensearch_graphs: int = _whole(0, 0, 100_000_000)
     """Of such an index: from how many vectors in a segment an HNSW graph is built; 0 builds none."""
     dead_letters_url: str | None = None
-    """The queue for what the index never takes; without one it is only counted."""
+    """The queue for what the index never takes; without one, or a file, it is only counted."""
+    dead_letters_file: str | None = None
+    """A file for it, instead of ``dead_letters_url``."""
 
 
 @immutable(kw_only=True)

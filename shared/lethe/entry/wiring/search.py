@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lethe.entry.settings import IndexSettings, RecallSettings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from lethe.adapters.opensearch.writer import OpenSearchWriter
     from lethe.domain.embedding import EmbeddingModel
     from lethe.entry.stream import StreamApplication
-    from lethe.ports import Clock, IndexWriter, Memories, SearchIndex
+    from lethe.ports import Clock, DeadLetters, IndexWriter, Memories, SearchIndex
     from lethe.services.reconcile import Reconciler
 
 _THREADS = 8
@@ -51,7 +52,6 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
     """The function ``index``."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from lethe.adapters.dead_letters import NoDeadLetters, QueueDeadLetters
     from lethe.adapters.dynamodb.heads import DynamoSubjectHeads
     from lethe.adapters.dynamodb.memories import DynamoMemories
     from lethe.adapters.system import SystemClock
@@ -70,9 +70,16 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
     writer = index_writer(settings, clock)
     indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _WRITE_SECONDS)
-    url = settings.dead_letters_url
-    letters = QueueDeadLetters(settings.region, url) if url is not None else NoDeadLetters()
-    return StreamApplication(indexer.apply, letters, PowertoolsIndexObserver(), clock)
+    return StreamApplication(indexer.apply, dead_letters(settings), PowertoolsIndexObserver(), clock)
+
+
+def dead_letters(settings: IndexSettings) -> DeadLetters:
+    """Where goes what the index never takes."""
+    from lethe.adapters.dead_letters import FileDeadLetters, NoDeadLetters, QueueDeadLetters
+
+    if settings.dead_letters_url is not None:
+        return QueueDeadLetters(settings.region, settings.dead_letters_url)
+    return FileDeadLetters(Path(settings.dead_letters_file)) if settings.dead_letters_file else NoDeadLetters()
 
 
 def reconciler(environment: Mapping[str, str]) -> Reconciler:

@@ -59,6 +59,8 @@ public final class LocalNode extends Node {
             .put("http.port", port)
             .put("transport.port", "0")
             .put("action.auto_create_index", false)
+            // As on the managed domain: an index is named in the path alone, where a policy can confine it.
+            .put("rest.action.multi.allow_explicit_index", false)
             .put("cluster.routing.allocation.disk.threshold_enabled", false)
             .build();
     return InternalSettingsPreparer.prepareEnvironment(
