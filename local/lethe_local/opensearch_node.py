@@ -25,12 +25,13 @@ from typing import IO
 
 import urllib3
 
-from lethe_local.processes import end_leftover, free_port, stop_process
+from lethe_local.processes import end_leftover, free_port, port_number, stop_process, telling
 from lethe_local.state import write_private
 from lethe_local.under_make import follow_make
 
 HOW_TO_GET = "install a JDK of version 17 or newer and Maven, such as the packages openjdk-17-jdk-headless and maven"
 DEFAULT_HEAP = "1g"
+DEFAULT_PORT = 9200
 
 SOURCE = Path(__file__).resolve().parents[1] / "opensearch"
 _LEAST_JAVA = 17
@@ -100,19 +101,35 @@ def build_node(say: Callable[[str], None]) -> str:
     with _alone(target / "build.lock"):
         if not stamp.is_file() or stamp.read_text(encoding="ascii") != wanted:
             say("building OpenSearch with its k-NN plugin by Maven, once: it fetches some 55 MB")
-            _run_maven()
+            with telling(say, "building OpenSearch"):
+                _run_maven()
             stamp.write_text(wanted, encoding="ascii")
     return os.pathsep.join(str(target / part) for part in ("node.jar", "jars/*", "knn/*"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """What a process of the node is started with."""
+
+    classes: str
+    home: Path
+    port: int
+    heap: str
 
 
 class OpenSearchNode:
     """One running node on loopback; started by ``start``, stopped by ``stop`` through its process id."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, resources: ExitStack) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], started: _Started, resources: ExitStack) -> None:
         self._process = process
+        self._started = started
         self._resources = resources
-        self.pid = process.pid
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{started.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs now, or ran last."""
+        return self._process.pid
 
     @classmethod
     def start(
@@ -134,8 +151,8 @@ class OpenSearchNode:
             attempts = 1 if port else 3
             for attempt in range(1, attempts + 1):
                 try:
-                    process, used = cls._start_once(classes, home, port or free_port(), heap)
-                    return cls(process, used, resources.pop_all())
+                    started = _Started(classes, home, port or free_port(), heap)
+                    return cls(cls._start_once(started, say), started, resources.pop_all())
                 except RuntimeError as error:
                     # Somebody may have taken the free port between our look and its bind.
                     if attempt == attempts or _PORT_TAKEN not in str(error):
@@ -143,20 +160,30 @@ class OpenSearchNode:
         raise AssertionError("the loop above returns or raises")
 
     @staticmethod
-    def _start_once(classes: str, home: Path, port: int, heap: str) -> tuple[subprocess.Popen[bytes], int]:
-        command = [_find_java() or "java", f"-Xmx{heap}", "-Dlog4j2.disable.jmx=true"]
+    def _start_once(
+        started: _Started, say: Callable[[str], None], cancelled: Callable[[], bool] = lambda: False
+    ) -> subprocess.Popen[bytes]:
+        home, port = started.home, started.port
+        command = [_find_java() or "java", f"-Xmx{started.heap}", "-Dlog4j2.disable.jmx=true"]
         command += ["-Dopensearch.set.netty.runtime.available.processors=false"]
-        command += ["-cp", classes, "lethe.LocalNode", str(home), str(port)]
+        command += ["-cp", started.classes, "lethe.LocalNode", str(home), str(port)]
         with (home / "logs" / "node.log").open("w+b") as words:
             # Its own process group: Ctrl-C in the terminal reaches us, and we stop it once nobody writes any more.
             process = subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT, start_new_session=True)
             try:
                 write_private(_pid_file(home), str(process.pid))
-                _wait_until_it_answers(process, f"http://127.0.0.1:{port}", words)
+                with telling(say, "waiting for OpenSearch"):
+                    _wait_until_it_answers(process, f"http://127.0.0.1:{port}", words, cancelled)
             except BaseException:
                 stop_process(process, _STOP_SECONDS)
                 raise
-        return process, port
+        return process
+
+    def restart(self, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Start a process that has ended again, on the same port and data. Raises RuntimeError with the node's own
+        words when it does not come up, or when it was ``cancelled`` before.
+        """
+        self._process = self._start_once(self._started, lambda text: None, cancelled)
 
     @property
     def runs(self) -> bool:
@@ -188,12 +215,19 @@ def version_at(url: str) -> str:
         raise RuntimeError(f"no OpenSearch answers at {url}") from error
 
 
-def _wait_until_it_answers(process: subprocess.Popen[bytes], url: str, words: IO[bytes]) -> None:
+def _wait_until_it_answers(
+    process: subprocess.Popen[bytes],
+    url: str,
+    words: IO[bytes],
+    cancelled: Callable[[], bool],
+) -> None:
     deadline = time.monotonic() + _START_SECONDS
     with urllib3.PoolManager(retries=False, timeout=10.0) as http:
         while process.poll() is None and time.monotonic() < deadline:
             if _is_ready(http, url, process.pid):
                 return
+            if cancelled():
+                raise RuntimeError("it was stopped before it answered")
             time.sleep(0.1)
     words.seek(0)
     raise RuntimeError(f"OpenSearch did not start: {_reason(words.read().decode(errors='replace'))}")
@@ -277,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a node until SIGINT or SIGTERM; 0 after a clean stop, 1 when it could not start or ended by itself."""
     parser = argparse.ArgumentParser(prog="python -m lethe_local.opensearch_node", description=__doc__)
     parser.add_argument("--home", type=Path, default=Path(".lethe") / "opensearch-alone", help="where its data lives")
-    parser.add_argument("--port", type=int, default=int(os.environ.get("PORT") or 9200), help="0 takes a free one")
+    parser.add_argument("--port", default=os.environ.get("PORT") or str(DEFAULT_PORT), help="0 takes a free one")
     parser.add_argument("--heap", default=os.environ.get("LETHE_OPENSEARCH_HEAP") or DEFAULT_HEAP)
     given = parser.parse_args(arguments)
     stop = threading.Event()
@@ -285,7 +319,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     follow_make(stop)
     try:
-        node = OpenSearchNode.start(given.home, given.port, given.heap, lambda text: print(f"  {text}", flush=True))
+        port = port_number(given.port)
+        node = OpenSearchNode.start(given.home, port, given.heap, lambda text: print(f"  {text}", flush=True))
     except (RuntimeError, ValueError, OSError) as error:
         print(f"make opensearch: {error}", file=sys.stderr)
         return 1

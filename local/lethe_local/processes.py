@@ -7,10 +7,40 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _END_SECONDS = 10.0
+_TELL_SECONDS = 10.0
+
+
+def port_number(text: str) -> int:
+    """The port that ``PORT`` names; 0 for a free one. Raises ValueError, in words."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 5 or int(text) > 65_535:
+        raise ValueError("PORT must be a port number: 0 to 65535, and 0 takes a free one")
+    return int(text)
+
+
+@contextlib.contextmanager
+def telling(say: Callable[[str], None], what: str, every: float = _TELL_SECONDS) -> Iterator[None]:
+    """Say, while the body takes long, that one is still at it, such as ``still waiting for X, 10 s``."""
+    done = threading.Event()
+
+    def tell() -> None:
+        times = 1
+        while not done.wait(every):
+            say(f"still {what}, {times * every:g} s")
+            times += 1
+
+    teller = threading.Thread(target=tell, name="telling", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
 
 
 def free_port() -> int:

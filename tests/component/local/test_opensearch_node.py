@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,15 +17,17 @@ import urllib3
 import yaml
 
 from lethe.domain.json_values import JsonObject
+from lethe_local.node_watch import MOST_STARTS, WITHIN_SECONDS, NodeWatch
 from lethe_local.opensearch_node import (
     SOURCE,
     NodeWanted,
     OpenSearchNode,
+    main,
     node_wanted,
     version_at,
     what_is_missing,
 )
-from lethe_local.processes import end_leftover
+from lethe_local.processes import end_leftover, telling
 from tests.support.real_node import why_no_node
 from tests.support.waiting import PATIENCE, process_runs, wait_until
 
@@ -111,6 +113,78 @@ def test_a_process_that_only_has_the_number_is_left_alone(tmp_path: Path) -> Non
         other.kill()
 
 
+def test_whoever_waits_hears_of_it() -> None:
+    said: list[str] = []
+    with telling(said.append, "waiting for OpenSearch", every=0.02):
+        wait_until(lambda: len(said) >= 3)
+    count = len(said)
+    assert said[:3] == [f"still waiting for OpenSearch, {seconds} s" for seconds in ("0.02", "0.04", "0.06")]
+    with telling(said.append, "waiting for OpenSearch"):
+        pass
+    assert len(said) == count
+
+
+@pytest.mark.parametrize("port", ["abc", "70000", "-1", "1.5", "٩٢٠٠", "9_200", "99999999999"])
+def test_a_port_that_makes_no_sense_is_refused_in_words(
+    port: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # this process keeps its own handlers
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    monkeypatch.setenv("PORT", port)
+    assert main([]) == 1
+    told = capsys.readouterr()
+    assert told.err == "make opensearch: PORT must be a port number: 0 to 65535, and 0 takes a free one\n"
+
+
+class Falling:
+    """A node that ends whenever it is looked at, and fails to start as often as it is told."""
+
+    def __init__(self, failures: int = 0, up_for: int = 0) -> None:
+        self.failures = failures
+        self.up_for = up_for
+        self.left = 0
+        self.starts = 0
+
+    @property
+    def runs(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def restart(self, cancelled: Callable[[], bool]) -> None:
+        self.starts += 1
+        if self.starts <= self.failures:
+            raise RuntimeError("no memory")
+        self.left = self.up_for
+
+
+def test_a_node_that_ends_again_and_again_is_given_up_in_words() -> None:
+    node, said = Falling(failures=1), list[str]()
+    watch = NodeWatch(node, said.append, look_seconds=0.001, seconds=lambda: 0.0)
+    watch.start()
+    wait_until(lambda: any("is not started again" in line for line in said))
+    watch.stop()
+    assert node.starts == MOST_STARTS
+    assert [line.partition(":")[0] for line in said[:4]] == [
+        "OpenSearch ended by itself", "OpenSearch did not come up", "OpenSearch ended by itself",
+        "OpenSearch answers again",
+    ]  # fmt: skip
+    assert said[1] == "OpenSearch did not come up: no memory"
+
+
+def test_a_node_that_ends_now_and_then_is_always_started_again() -> None:
+    node, said, now = Falling(), list[str](), [0.0]
+
+    def seconds() -> float:
+        now[0] += WITHIN_SECONDS / MOST_STARTS + 1
+        return now[0]
+
+    watch = NodeWatch(node, said.append, look_seconds=0.001, seconds=seconds)
+    watch.start()
+    wait_until(lambda: node.starts > 3 * MOST_STARTS)
+    watch.stop()
+    assert not any("is not started again" in line for line in said)
+
+
 @pytest.fixture
 def can_run() -> None:
     missing = why_no_node()
@@ -156,6 +230,32 @@ def test_a_node_keeps_what_it_acknowledged_over_stops_kills_and_pauses(tmp_path:
         assert node.url.endswith(f":{port}")
         assert _call("GET", f"{node.url}/notes/_doc/1").json()["_source"] == {"text": "kept"}
         node.pause()
+    assert not process_runs(node.pid)
+
+
+@pytest.mark.opensearch
+@pytest.mark.timeout(600)
+@pytest.mark.usefixtures("can_run")
+def test_a_node_that_dies_is_started_again_on_the_same_port_and_data(tmp_path: Path) -> None:
+    said: list[str] = []
+    with _node(tmp_path / "node") as node:
+        watch = NodeWatch(node, said.append)
+        watch.start()
+        try:
+            url, pid = node.url, node.pid
+            assert _call("PUT", f"{url}/notes").status == 200
+            assert _call("PUT", f"{url}/notes/_doc/1", {"text": "kept"}).status == 201
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: "OpenSearch answers again" in said)
+            assert (node.url, node.runs) == (url, True)
+            assert node.pid != pid
+            assert (tmp_path / "node.pid").read_text() == str(node.pid)
+            assert _call("GET", f"{url}/notes/_doc/1").json()["_source"] == {"text": "kept"}
+            os.kill(node.pid, signal.SIGKILL)
+            wait_until(lambda: sum("ended by itself" in line for line in said) == 2)
+        finally:
+            watch.stop()
+        assert len(said) == 3, "who stops it meanwhile hears of no failure"
     assert not process_runs(node.pid)
 
 

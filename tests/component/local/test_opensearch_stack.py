@@ -185,6 +185,13 @@ def test_make_dev_runs_a_node_of_its_own_and_finds_it_again_after_a_kill(tmp_pat
             body = {"user_id": "ann", "query": "How many parrots do I keep?", "threshold": 0}
             found = _post(dev_facts(state), "/v1/memories/search", body)
             assert ([memory["id"] for memory in found["memories"]], found["degraded"]) == ([answer], False)
+            node, url = _node_pid(state), dev_facts(state)["environment"]["LETHE_OPENSEARCH_URL"]
+            os.kill(node, signal.SIGKILL)
+            wait_until(lambda: "OpenSearch answers again" in (tmp_path / "log").read_text())
+            assert (tmp_path / "log").read_text().count("OpenSearch ended by itself: starting it again") == 1
+            assert _node_pid(state) != node
+            assert urllib3.request("GET", url).status == 200
+            wait_until(lambda: not _post(dev_facts(state), "/v1/memories/search", body)["degraded"])
             process.send_signal(signal.SIGTERM)
             assert process.wait(PATIENCE) == 0
             assert not process_runs(_node_pid(state))
