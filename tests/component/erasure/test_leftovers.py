@@ -105,7 +105,7 @@ def test_what_is_none_of_its_business_is_not_counted(house: Erasing, caller: Cal
     fill(house, house.write(house.caller(f"{caller.tenant}-2"), "alice"), "elsewhere")
     search = Search(done.tenant, done.subject, done.scope, done.epochs, 0, done.requested_at)
 
-    seen = house.inspector.look(search, (), None, lambda: inf)
+    seen = house.verifier.look(search, (), None, lambda: inf)
 
     assert (seen.remaining, seen.held, seen.cursor) == ((), (), None)
 
@@ -116,19 +116,19 @@ def test_what_was_written_into_an_epoch_that_nobody_was_let_into_is_found(house:
     stray = Leftover("stray", "memories", f"{space.tenant}#{space.subject}#2", "MEM#x", {}, False)
     stray.plant(house.inspected, house)
     search = Search(done.tenant, done.subject, done.scope, done.epochs, 0, done.requested_at)
-    assert dict(house.inspector.look(search, (), None, lambda: inf).remaining) == {"memories": 1}
+    assert dict(house.verifier.look(search, (), None, lambda: inf).remaining) == {"memories": 1}
     house.requests.admit(caller, "alice")
-    assert dict(house.inspector.look(search, (), None, lambda: inf).remaining) == {}
+    assert dict(house.verifier.look(search, (), None, lambda: inf).remaining) == {}
 
 
 def test_without_time_the_look_goes_on_where_it_was(house: Erasing, caller: Caller) -> None:
     fill(house, house.write(caller, "alice"), "word")
     begun = house.begin(caller, "alice", WholeSubject())
     search = Search(begun.tenant, begun.subject, begun.scope, begun.epochs, 0, begun.requested_at)
-    whole = house.inspector.look(search, (), None, lambda: inf)
+    whole = house.verifier.look(search, (), None, lambda: inf)
     remaining, cursor, calls = Counter[str](), None, 0
     while calls == 0 or cursor is not None:
-        seen = house.inspector.look(search, (), cursor, lambda: 0.0)
+        seen = house.verifier.look(search, (), cursor, lambda: 0.0)
         remaining.update(dict(seen.remaining))
         cursor, calls = seen.cursor, calls + 1
     assert calls > 3

@@ -62,7 +62,7 @@ class Indexed:
                 shard.waiting.clear()
 
     def left(self, search: Search) -> dict[str, int]:
-        return dict(self.house.inspector.look(search, (), None, lambda: inf).remaining)
+        return dict(self.house.verifier.look(search, (), None, lambda: inf).remaining)
 
 
 @pytest.fixture(params=[Flavour.MANAGED, Flavour.SERVERLESS])

@@ -128,7 +128,7 @@ def test_a_subject_that_the_sweep_missed_is_left_over(house: Erasing, tenant: Ca
 
 def look(house: Erasing, erasure: Erasure) -> dict[str, int]:
     search = Search(erasure.tenant, None, erasure.scope, erasure.epochs, 0, erasure.requested_at)
-    return dict(house.inspector.look(search, (), None, lambda: inf).remaining)
+    return dict(house.verifier.look(search, (), None, lambda: inf).remaining)
 
 
 def test_a_subject_between_fence_and_probe_is_erased_in_another_round(house: Erasing, tenant: Caller) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -23,14 +24,13 @@ _PAGE: Final = 100
 @immutable
 class _Part:
     """One subject of an erasure: its name and the last epoch that goes, whether that is still to be fenced, and where
-    the next call goes on: after the subject, or, within a page of them, at the page's beginning.
+    the next call goes on behind it, None at the end.
     """
 
     subject: str
     epochs: int
     fences: bool
     after: str | None
-    ends_page: bool
     head: SubjectHead | None
 
 
@@ -80,7 +80,7 @@ class WholeDeletion:
                 found[StepName.MEMORIES] += stock.memories
                 found[StepName.ENTITIES] += stock.entities
                 found[StepName.SESSIONS] += stock.sessions
-            if part.ends_page and part.after is not None and time_left() < TO_GO_ON:
+            if part.after is not None and time_left() < TO_GO_ON:
                 return Counted(False, tuple(found.items()), part.after)
         return Counted(True, tuple(found.items()))
 
@@ -100,7 +100,7 @@ class WholeDeletion:
                     if not purged.done:
                         return Deleted(False, deleted, tuple(sorted(kept)), cursor)
             cursor = part.after
-            if not (part.ends_page and part.after is None) and time_left() < TO_GO_ON:
+            if cursor is not None and time_left() < TO_GO_ON:
                 return Deleted(False, deleted, tuple(sorted(kept)), cursor)
         if step is StepName.SWEEP and self._writer is not None:
             self._writer.refresh()
@@ -126,19 +126,22 @@ class WholeDeletion:
 
     def _parts(self, erasure: Erasure, cursor: str | None) -> Iterator[_Part]:
         if erasure.subject is not None:
-            yield _Part(erasure.subject, erasure.epochs, True, None, True, None)
+            yield _Part(erasure.subject, erasure.epochs, True, None, None)
             return
         fencing = self._fences_tenant(erasure)
+        begin, done = json.loads(cursor) if cursor is not None else (None, None)
         while True:
-            begin, page = cursor, self._subjects.of_tenant(erasure.tenant, _PAGE, cursor)
-            cursor = page.next_key
-            for number, head in enumerate(page.items):
-                ends = number == len(page.items) - 1
+            page = self._subjects.of_tenant(erasure.tenant, _PAGE, begin)
+            names = [head.subject for head in page.items]
+            heads = page.items[names.index(done) + 1 if done in names else 0 :]
+            for head in heads:
                 fences = fencing and head.state is SubjectState.ACTIVE
-                epochs = head.epoch if fences else head.epoch - 1
-                yield _Part(head.subject, epochs, fences, cursor if ends else begin, ends, head)
-            if cursor is None:
+                behind = (page.next_key, None) if head is heads[-1] else (begin, head.subject)
+                after = None if behind == (None, None) else json.dumps(behind)
+                yield _Part(head.subject, head.epoch if fences else head.epoch - 1, fences, after, head)
+            if page.next_key is None:
                 return
+            begin, done = page.next_key, None
 
     def _fences_tenant(self, erasure: Erasure) -> bool:
         """Whether the erasure still fences its tenant: once that is admitted again, a repetition is about ended epochs
