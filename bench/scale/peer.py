@@ -28,7 +28,7 @@ EACH: Final = 50
 _FIRST: Final = 30_000_000
 _SUBJECTS: Final = 200
 _ROUNDS: Final = 5
-_WARM_UP: Final = 3
+_WARM_UP: Final = 5
 _WAYS: Final = ("the index", "the table, read whole", "the view")
 
 Question: TypeAlias = tuple[Subject, str, NDArray[np.float32]]
