@@ -90,6 +90,7 @@ def full_memory(text: str = "Ana plays the guitar.") -> Memory:
         updated_at=START + timedelta(microseconds=4),
         speaker="Zoë 你好",
         context="before it: ~\x00",
+        context_from=("msg_3",),
         valid_until=START + timedelta(days=30, microseconds=5),
         metadata={"values": list(JSON_VALUES[1:])},
         heat=0.1 + 0.2,
