@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from lethe.domain.audit import check
+from lethe.domain.audit_trail import check_export
 from lethe.domain.chain import ChainEnd, hash_of
 from lethe.domain.identity import hidden, subject_of
 from lethe.domain.times import to_rfc3339
+from lethe.entry.wiring.access import audit_desk
 from tests.support.api import Api, ApiStack, TenantOnStack
 
 
@@ -140,3 +143,18 @@ def test_what_was_erased_is_still_told(api_stack: ApiStack, tenant: TenantOnStac
 )
 def test_a_bad_question_is_refused(api: Api, query: dict[str, object], field: str) -> None:
     assert api.get("/v1/audit", **query).fields() == [field]
+
+
+def test_the_trail_in_the_table_is_whole(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    """As an operator checks it, after requests of many containers at once."""
+    api = tenant.admin
+    api.remember("I live in Oslo")
+    with ThreadPoolExecutor(6) as threads:
+        answers = list(threads.map(lambda _: api.get("/v1/memories", user_id="ann").status, range(30)))
+    assert set(answers) == {200}
+    desk = audit_desk(api_stack.local.environment)
+    checked = desk.verify(tenant.name)
+    assert (checked.length, checked.faults) == (31, ())
+    lines = list(desk.export(tenant.name))
+    assert check_export(lines) == checked
+    assert check_export(lines[:-1]).faults
