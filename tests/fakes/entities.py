@@ -64,6 +64,22 @@ class FakeEntities:
         named = [session_id for owner, _, session_id in self._versions if owner == space and session_id is not None]
         return tuple(dict.fromkeys(named))
 
+    def spaces(self) -> set[Space]:
+        """Those that hold anything."""
+        return {space for space, _, _ in list(self._versions)}
+
+    def stored(self, space: Space) -> int:
+        """How many values there are, expired ones too."""
+        return sum(owner == space for owner, _, _ in list(self._versions))
+
+    def purge(self, space: Space) -> int:
+        """What the eraser does to an epoch that has ended."""
+        with self._heads.lock:
+            found = [address for address in self._versions if address[0] == space]
+            for address in found:
+                del self._versions[address]
+            return len(found)
+
     def delete_session(self, space: Space, session_id: str) -> int:
         with self._heads.lock:
             addresses = [address for address in self._versions if address[0] == space and address[2] == session_id]

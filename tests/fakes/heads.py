@@ -86,6 +86,10 @@ class FakeSubjectHeads:
             raise Erased
         return head
 
+    def everybody(self) -> tuple[SubjectHead, ...]:
+        """All heads."""
+        return tuple(self._heads.values())
+
     def put(self, head: SubjectHead) -> None:
         """What erasure does, for tests."""
         with self.lock:

@@ -72,6 +72,22 @@ class FakeIdempotencyRecords:
                 *(answer.about for (owner, _), (answer, _) in self._answers.items() if owner == space)
             )
 
+    def spaces(self) -> set[Space]:
+        """Those that hold anything."""
+        return {space for space, _ in list(self._answers)}
+
+    def stored(self, space: Space) -> int:
+        """How many answers there are, expired ones too."""
+        return sum(owner == space for owner, _ in list(self._answers))
+
+    def purge(self, space: Space) -> int:
+        """What the eraser does to an epoch that has ended."""
+        with self._lock:
+            found = [address for address in self._answers if address[0] == space]
+            for address in found:
+                del self._answers[address]
+            return len(found)
+
     def release(self, tenant: str, key_digest: str, request_digest: str) -> None:
         with self._lock:
             claim = self._claims.get((tenant, key_digest))

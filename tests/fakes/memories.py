@@ -99,6 +99,16 @@ class FakeMemories:
                     stored[places[0]] = replace(version, version=number)
             self._heads.raise_revision(space, rewrites=True, written=write_mark(secrets.token_hex(8), 1))
 
+    def spaces(self) -> set[Space]:
+        """Those that hold anything."""
+        return {space for space, memories in self._spaces.items() if memories}
+
+    def purge(self, space: Space, memory_ids: Sequence[str]) -> None:
+        """What the eraser does to an epoch that has ended."""
+        with self._heads.lock:
+            for memory_id in memory_ids:
+                self._of(space).pop(memory_id, None)
+
     def since(self, space: Space, first_id: str) -> tuple[Memory, ...]:
         return tuple(memory for memory in self.all(space) if memory.id >= first_id)
 

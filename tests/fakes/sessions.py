@@ -45,6 +45,10 @@ class FakeSessions:
     def ids(self, space: Space) -> tuple[str, ...]:
         return tuple(session_id for of, session_id in self._sessions if of == space)
 
+    def spaces(self) -> set[Space]:
+        """Those that hold anything."""
+        return {space for space, _ in list(self._sessions)}
+
     def append(
         self, space: Space, session_id: str, messages: Sequence[NewMessage], now: datetime, ttl_seconds: int
     ) -> AppendResult:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lethe.adapters.dynamodb import Database
 from lethe.adapters.dynamodb.access import DynamoAccessStore
@@ -24,9 +24,23 @@ from lethe.adapters.inspection import Inspector
 from lethe.adapters.inspection.index import Entries
 from lethe.adapters.inspection.tables import Tables
 from lethe.domain.erasure import Erasure, ErasureState, StepName
-from lethe.domain.identity import EVERY_USER, Caller, Permission, Space
+from lethe.domain.identity import EVERY_USER, Caller, Permission, Space, session_of
 from lethe.domain.json_values import JsonObject
-from lethe.ports import IndexWriter
+from lethe.ports import (
+    AccessStore,
+    Entities,
+    Holds,
+    IdempotencyRecords,
+    IndexWriter,
+    Ledger,
+    Memories,
+    Purge,
+    Receipts,
+    Sessions,
+    SubjectHeads,
+    Subjects,
+    Verifier,
+)
 from lethe.services.embedding import MemoryEmbedder
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.rebuilding import Rebuilding
@@ -38,8 +52,15 @@ from lethe.services.erasure.whole import WholeDeletion
 from lethe.services.erasure.worker import Done, LeftBehind, Worker
 from lethe.services.holds import HoldDesk
 from lethe.services.spaces import Spaces
+from tests.fakes.access import FakeAccessStore
 from tests.fakes.embedder import FakeEmbedder
-from tests.fakes.receipts import FakeSigner
+from tests.fakes.entities import FakeEntities
+from tests.fakes.erasing import FakeHolds, FakeLedger, FakeStores, FakeSubjects
+from tests.fakes.heads import FakeSubjectHeads
+from tests.fakes.idempotency import FakeIdempotencyRecords
+from tests.fakes.memories import FakeMemories
+from tests.fakes.receipts import FakeReceipts, FakeSigner
+from tests.fakes.sessions import FakeSessions
 from tests.fakes.time_and_ids import FixedClock, SequentialIds
 from tests.support.receipts import RETENTION
 
@@ -76,13 +97,35 @@ class Erasing:
     at_drain: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        database, models = self.database, self.database.models
         self.ids = SequentialIds()
-        self.heads = DynamoSubjectHeads(database)
-        self.memories, self.sessions = DynamoMemories(database), DynamoSessions(database)
-        self.entities, self.answers = DynamoEntities(database), DynamoIdempotencyRecords(database)
-        self.ledger, self.held, self.receipts = DynamoLedger(database), DynamoHolds(database), DynamoReceipts(database)
-        self.access = DynamoAccessStore(database)
+        self._open_stores()
+        self._build()
+
+    def _open_stores(self) -> None:
+        """The ports, over the database."""
+        database, models = self.database, self.database.models
+        self.heads: SubjectHeads = DynamoSubjectHeads(database)
+        self.memories: Memories = DynamoMemories(database)
+        self.sessions: Sessions = DynamoSessions(database)
+        self.entities: Entities = DynamoEntities(database)
+        self.answers: IdempotencyRecords = DynamoIdempotencyRecords(database)
+        self.ledger: Ledger = DynamoLedger(database)
+        self.held: Holds = DynamoHolds(database)
+        self.receipts: Receipts = DynamoReceipts(database)
+        self.access: AccessStore = DynamoAccessStore(database)
+        self.purge: Purge = DynamoPurge(database, KEY)
+        self.subjects: Subjects = DynamoSubjects(database)
+        names = {
+            "subjects": table_of(models.head),
+            "sessions": table_of(models.session),
+            "entities": table_of(models.entity),
+            "memories": table_of(models.memory),
+            "access": table_of(models.tenant),
+        }
+        self.verifier: Verifier = Inspector(Tables(self.inspected, names), self.entries, KEY, self.whole_tables)
+
+    def _build(self) -> None:
+        """The use cases, over the ports."""
         self.spaces = Spaces(self.heads, KEY, self.clock)
         self.embedder = FakeEmbedder()
         rebuilding = Rebuilding(self.memories, MemoryEmbedder(self.embedder))
@@ -100,24 +143,16 @@ class Erasing:
         whole = WholeDeletion(
             self.ledger,
             self.heads,
-            DynamoSubjects(database),
+            self.subjects,
             self.access,
-            DynamoPurge(database, KEY),
+            self.purge,
             self.writer,
             self.held,
         )
-        names = {
-            "subjects": table_of(models.head),
-            "sessions": table_of(models.session),
-            "entities": table_of(models.entity),
-            "memories": table_of(models.memory),
-            "access": table_of(models.tenant),
-        }
-        self.inspector = Inspector(Tables(self.inspected, names), self.entries, KEY, self.whole_tables)
         receipts = ReceiptWriter(
-            self.receipts, self.held, self.signer, RETENTION, self.inspector.method, "test", self.clock
+            self.receipts, self.held, self.signer, RETENTION, self.verifier.method, "test", self.clock
         )
-        looking = Looking(self.inspector, self.held)
+        looking = Looking(self.verifier, self.held)
         self.worker = Worker(self.ledger, self.heads, whole, self.partial, looking, receipts, self.clock)
         self.tick = Tick(self.ledger, self.held, self.executions, self.clock)
         self.requests = ErasureRequests(
@@ -184,6 +219,27 @@ class Erasing:
         document = self.receipts.read(erasure.tenant, erasure.receipt_id)
         assert document is not None
         return document
+
+
+class ErasingInMemory(Erasing):
+    """The same use cases over ports in memory, for histories by the thousand."""
+
+    def __init__(self) -> None:
+        super().__init__(cast("Database", None), cast("DynamoDBClient", None))
+
+    def _open_stores(self) -> None:
+        heads, self.fake_sessions = FakeSubjectHeads(), FakeSessions()
+        memories, entities = FakeMemories(heads, self.fake_sessions), FakeEntities(heads)
+        answers = FakeIdempotencyRecords()
+        stores = FakeStores(memories, entities, self.fake_sessions, answers, _name_session)
+        self.heads, self.memories, self.sessions = heads, memories, self.fake_sessions
+        self.entities, self.answers, self.access = entities, answers, FakeAccessStore()
+        self.ledger, self.held, self.receipts = FakeLedger(), FakeHolds(heads), FakeReceipts()
+        self.subjects, self.purge, self.verifier = FakeSubjects(heads), stores, stores
+
+
+def _name_session(space: Space, session_id: str) -> str:
+    return session_of(space.tenant, space.subject, session_id, KEY)
 
 
 def rows(client: DynamoDBClient, names: Sequence[str]) -> Mapping[tuple[str, str, str], object]:
