@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lethe.services.access import Access
 
 ACCESS_TABLE = "LETHE_ACCESS_TABLE"
+LEDGER_TABLE = "LETHE_LEDGER_TABLE"
 
 
 @contextmanager
@@ -28,11 +29,18 @@ def open_access(stack: str | None, around: Surroundings) -> Iterator[Access]:
     Raises:
         UsageError: nothing says where the access table is.
     """
+    environment = access_environment(stack, around)
+    with told():
+        yield around.build_access(environment)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What the service refuses becomes a CommandError with its own words."""
     from lethe.errors import LetheError
 
-    environment = access_environment(stack, around)
     try:
-        yield around.build_access(environment)
+        yield
     except LetheError as error:
         raise CommandError(str(error)) from error
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from lethe_client.cli import audit, cost, erasure, holds, index, keys, memory, receipt, tenants
+from lethe_client.cli import audit, cost, erasure, holds, index, keys, ledger, memory, receipt, tenants
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError, real_surroundings
 from lethe_client.errors import LetheError
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--stack",
         metavar="NAME",
-        help="work on a deployed CloudFormation stack (tenants, keys, index, receipt key, audit)",
+        help="work on a deployed CloudFormation stack (tenants, keys, index, receipt key, audit, ledger)",
     )
     # The same options after the command, as many people type them.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     keys.add_commands(commands, on_stack)
     index.add_commands(commands, on_stack)
     audit.add_commands(commands, on_stack)
+    ledger.add_commands(commands, on_stack)
     cost.add_commands(commands, common)
     memory.add_commands(commands, common)
     erasure.add_commands(commands, common)

@@ -3,6 +3,7 @@
 import json
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TextIO
 
 
@@ -28,6 +29,11 @@ class Output:
         for row in (header, *rows):
             cells = (cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True))
             self.line("  ".join(cells).rstrip())
+
+
+def utc(moment: datetime) -> str:
+    """A time as the API writes it: RFC 3339 in UTC, with ``Z`` and microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def display_width(text: str) -> int:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TextIO, TypeAlias
 if TYPE_CHECKING:
     from lethe.services.access import Access
     from lethe.services.audit import AuditDesk
+    from lethe.services.erasure.replay import Replay
+    from lethe.services.erasure.tenants import TenantAdmission
     from lethe.services.reconcile import Reconciler
     from lethe.services.reembedding import Reembedder
 
@@ -40,11 +42,20 @@ class Surroundings:
     build_reconciler: Callable[[Mapping[str, str]], Reconciler]
     build_reembedder: Callable[[Mapping[str, str]], Reembedder]
     build_audit: Callable[[Mapping[str, str]], AuditDesk]
+    build_admission: Callable[[Mapping[str, str]], TenantAdmission]
+    build_replay: Callable[[Mapping[str, str]], Replay]
 
 
 def real_surroundings() -> Surroundings:
     """Those of this process."""
-    services = (_build_access, _build_reconciler, _build_reembedder, _build_audit)
+    services = (
+        _build_access,
+        _build_reconciler,
+        _build_reembedder,
+        _build_audit,
+        _build_admission,
+        _build_replay,
+    )
     return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, *services)
 
 
@@ -74,6 +85,26 @@ def _build_audit(environment: Mapping[str, str]) -> AuditDesk:
     os.environ.update(aws_variables(environment))
     try:
         return audit_desk(environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _build_admission(environment: Mapping[str, str]) -> TenantAdmission:
+    from lethe.entry.wiring.operator import tenant_admission
+
+    os.environ.update(aws_variables(environment))
+    try:
+        return tenant_admission(environment)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _build_replay(environment: Mapping[str, str]) -> Replay:
+    from lethe.entry.wiring.operator import replay
+
+    os.environ.update(aws_variables(environment))
+    try:
+        return replay(environment)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -1,12 +1,12 @@
-"""`lethe tenants create | list`."""
+"""`lethe tenants create | list | admit`."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from lethe_client.cli.access import open_access
-from lethe_client.cli.output import Output
+from lethe_client.cli.access import LEDGER_TABLE, open_access, stack_environment, told
+from lethe_client.cli.output import Output, utc
 from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     """Declare the commands of this group."""
-    group = parsers.add_parser("tenants", help="create and list tenants").add_subparsers(
+    group = parsers.add_parser("tenants", help="create, list and admit tenants").add_subparsers(
         metavar="ACTION", required=True
     )
     create = group.add_parser("create", parents=[common], help="create a tenant")
     create.add_argument("name", metavar="NAME", help="lower-case letters, digits and hyphens, at most 64")
     create.set_defaults(run=_create)
+    admit = group.add_parser("admit", parents=[common], help="let a tenant be used again that was erased as a whole")
+    admit.add_argument("name", metavar="NAME")
+    admit.set_defaults(run=_admit)
     group.add_parser("list", parents=[common], help="list the tenants").set_defaults(run=_list)
 
 
@@ -32,6 +35,16 @@ def _create(options: argparse.Namespace, around: Surroundings, output: Output) -
     else:
         output.line(f"created tenant {tenant.name}")
         output.line(f"next: lethe keys create --tenant {tenant.name} --permissions read,write --users alice")
+
+
+def _admit(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    environment = stack_environment(options.stack, around, LEDGER_TABLE, "no ledger table")
+    with told():
+        tenant = around.build_admission(environment).admit(options.name)
+    if output.as_json:
+        output.json(_described(tenant))
+    else:
+        output.line(f"tenant {tenant.name} can be used again; its former users begin empty once they are admitted")
 
 
 def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
@@ -46,4 +59,4 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
 
 
 def _described(tenant: Tenant) -> dict[str, str]:
-    return {"tenant": tenant.name, "name": tenant.name, "created_at": tenant.created_at.isoformat()}
+    return {"tenant": tenant.name, "name": tenant.name, "created_at": utc(tenant.created_at)}

@@ -261,3 +261,12 @@ class AccessSettings(Settings):
     access_table: str
     secret_arn: str | None = None
     master_key: str | None = _key()
+
+
+@immutable(kw_only=True)
+class OperatorSettings(Settings):
+    """Of ``lethe tenants admit`` and ``lethe ledger replay``."""
+
+    access_table: str
+    ledger_table: str
+    subjects_table: str

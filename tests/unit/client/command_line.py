@@ -12,6 +12,8 @@ from lethe.errors import Conflict, NotFound
 from lethe.ports import AuditTrail
 from lethe.services.access import Access
 from lethe.services.audit import AuditDesk
+from lethe.services.erasure.replay import Replay
+from lethe.services.erasure.tenants import TenantAdmission
 from lethe.services.reconcile import Reconciler
 from lethe.services.reembedding import Reembedder
 from lethe_client.cli import main
@@ -53,6 +55,16 @@ class AccessTable:
         self.by_id[key_id] = replace(self.by_id[key_id], revoked_at=moment)
         return self.by_id[key_id]
 
+    def fence_tenant(self, tenant: str, erasure_id: str) -> str:
+        if tenant not in self.by_name:
+            raise NotFound("there is no such tenant")
+        self.by_name[tenant] = replace(self.by_name[tenant], fenced=self.by_name[tenant].fenced or erasure_id)
+        return self.by_name[tenant].fenced or erasure_id
+
+    def admit_tenant(self, tenant: str, erasure_id: str) -> None:
+        if self.by_name[tenant].fenced == erasure_id:
+            self.by_name[tenant] = replace(self.by_name[tenant], fenced=None)
+
 
 class _Clock:
     def now(self) -> datetime:
@@ -81,6 +93,8 @@ class World:
     err: str = ""
     reconciler: Reconciler | None = None
     reembedder: Reembedder | None = None
+    admission: TenantAdmission | None = None
+    replay: Replay | None = None
     trails: dict[str, AuditTrail] = field(default_factory=dict)
     index_settings: dict[str, str] = field(default_factory=dict)
 
@@ -90,7 +104,14 @@ class World:
     def run(self, *argv: str) -> int:
         """The exit status; what was printed is in `out` and `err`."""
         out, err = io.StringIO(), io.StringIO()
-        services = (self._access, self._reconciler, self._reembedder, self._audit)
+        services = (
+            self._access,
+            self._reconciler,
+            self._reembedder,
+            self._audit,
+            self._admission,
+            self._replay,
+        )
         status = main(list(argv), Surroundings(self.environment, self.folder, out, err, *services))
         self.out, self.err = out.getvalue(), err.getvalue()
         return status
@@ -105,6 +126,16 @@ class World:
         environment = {"LETHE_ACCESS_TABLE": table, "LETHE_DYNAMODB_ENDPOINT": "http://127.0.0.1:1"}
         content = {"url": url, "api_key": "lk_dev_key", "tenant": "dev", "environment": environment}
         (self.folder / ".lethe" / "dev.json").write_text(json.dumps(content), encoding="utf-8")
+
+    def _admission(self, environment: Mapping[str, str]) -> TenantAdmission:
+        assert self.admission is not None
+        self.index_settings = dict(environment)
+        return self.admission
+
+    def _replay(self, environment: Mapping[str, str]) -> Replay:
+        assert self.replay is not None
+        self.index_settings = dict(environment)
+        return self.replay
 
     def _reconciler(self, environment: Mapping[str, str]) -> Reconciler:
         assert self.reconciler is not None

@@ -1,0 +1,69 @@
+"""`lethe ledger replay`: doing all erasures again over tables that were restored from a backup."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from lethe_client.cli.access import LEDGER_TABLE, stack_environment, told
+from lethe_client.cli.output import Output
+from lethe_client.cli.surroundings import Parsers, Surroundings
+
+if TYPE_CHECKING:
+    from lethe.services.erasure.replay import Replayed
+
+
+def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
+    """Declare the commands of this group."""
+    group = parsers.add_parser("ledger", help="what must be done after a backup was restored").add_subparsers(
+        metavar="ACTION", required=True
+    )
+    what = "fence again what was erased, and erase again what the backup brought back"
+    replay = group.add_parser("replay", parents=[common], help=what)
+    replay.add_argument(
+        "--backup-of",
+        type=_moment,
+        metavar="TIME",
+        help="the moment that the tables were restored to, such as 2026-03-01T12:00:00Z; all erasures without it",
+    )
+    replay.set_defaults(run=_replay)
+
+
+class Progress:
+    """Says on a terminal how far it is, on one line; silent elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream if stream.isatty() else None
+
+    def __call__(self, done: Replayed) -> None:
+        """Show the counts so far."""
+        if self._stream is not None:
+            line = f"\r{done.subjects} subjects fenced, {done.opened} erasures opened again"
+            print(line, end="", file=self._stream, flush=True)
+
+    def end(self) -> None:
+        """Leave the line as it is."""
+        if self._stream is not None:
+            print(file=self._stream)
+
+
+def _replay(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
+    progress = Progress(around.err)
+    environment = stack_environment(options.stack, around, LEDGER_TABLE, "no ledger table")
+    with told():
+        done = around.build_replay(environment).run(progress, options.backup_of)
+    progress.end()
+    if output.as_json:
+        output.json(asdict(done))
+    else:
+        output.table(("", "count"), [(name, str(value)) for name, value in asdict(done).items()])
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("not a time such as 2026-03-01T12:00:00Z") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

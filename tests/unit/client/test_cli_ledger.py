@@ -1,0 +1,95 @@
+"""`lethe tenants admit` and `lethe ledger replay`: arguments, where they act, what they print, how they fail."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lethe.domain.access import Tenant
+from lethe.errors import Conflict, Unavailable
+from lethe.services.erasure.replay import Replay, Replayed
+from lethe.services.erasure.tenants import TenantAdmission
+from tests.unit.client.command_line import World
+
+LEDGER = {"LETHE_LEDGER_TABLE": "ledger", "LETHE_ACCESS_TABLE": "access", "LETHE_SUBJECTS_TABLE": "subjects"}
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Admission:
+    def __init__(self, refuses: bool = False) -> None:
+        self.refuses = refuses
+        self.admitted: list[str] = []
+
+    def admit(self, name: str) -> Tenant:
+        if self.refuses:
+            raise Conflict("the tenant is still being erased")
+        self.admitted.append(name)
+        return Tenant(name, NOW)
+
+
+class Replaying:
+    def __init__(self, refuses: bool = False) -> None:
+        self.refuses = refuses
+        self.since: list[datetime | None] = []
+
+    def run(self, told: object, backup_of: datetime | None = None) -> Replayed:
+        if self.refuses:
+            raise Unavailable("the store does not answer")
+        self.since.append(backup_of)
+        return Replayed(5, 3, 1, 4)
+
+
+def world(folder: Path, admission: Admission | None = None, replay: Replaying | None = None) -> World:
+    made = World(folder, dict(LEDGER))
+    made.admission = cast(TenantAdmission, admission or Admission())
+    made.replay = cast(Replay, replay or Replaying())
+    return made
+
+
+def test_a_tenant_is_admitted(tmp_path: Path) -> None:
+    admission = Admission()
+    one = world(tmp_path, admission)
+    assert one.run("tenants", "admit", "acme") == 0
+    assert one.out.startswith("tenant acme can be used again")
+    assert one.run("--json", "tenants", "admit", "acme") == 0
+    assert cast("dict[str, str]", one.answer())["tenant"] == "acme"
+    assert admission.admitted == ["acme", "acme"]
+    assert one.index_settings["LETHE_LEDGER_TABLE"] == "ledger"
+
+
+def test_a_tenant_that_is_being_erased_is_not(tmp_path: Path) -> None:
+    one = world(tmp_path, Admission(refuses=True))
+    assert one.run("tenants", "admit", "acme") == 1
+    assert one.err == "lethe: the tenant is still being erased\n"
+
+
+def test_a_replay_prints_its_counts(tmp_path: Path) -> None:
+    one = world(tmp_path)
+    assert one.run("--json", "ledger", "replay") == 0
+    assert one.answer() == {"erasures": 5, "subjects": 3, "tenants": 1, "opened": 4}
+    assert one.run("ledger", "replay") == 0
+    assert "opened" in one.out
+
+
+@pytest.mark.parametrize("text", ["2026-03-01T12:00:00Z", "2026-03-01 12:00", "2026-03-01T13:00:00+01:00"])
+def test_a_replay_is_told_when_the_backup_is_from(tmp_path: Path, text: str) -> None:
+    replay = Replaying()
+    assert world(tmp_path, None, replay).run("ledger", "replay", "--backup-of", text) == 0
+    assert replay.since == [NOW]
+
+
+def test_a_replay_that_cannot_go_on_says_so(tmp_path: Path) -> None:
+    one = world(tmp_path, None, Replaying(refuses=True))
+    assert one.run("ledger", "replay") == 1
+    assert one.err == "lethe: the store does not answer\n"
+
+
+def test_without_a_ledger_nothing_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = World(tmp_path, {})
+    assert one.run("ledger", "replay") == 2
+    assert "no ledger table" in one.err
+    with pytest.raises(SystemExit):
+        world(tmp_path).run("ledger", "replay", "--backup-of", "yesterday")
