@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
-from typing import get_args
+from typing import Final, get_args
 
 from lethe_client.cli.cost_model import ASSUMED, DAYS, MILLION, Audited, Mode, Volumes, monthly, total
+from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.prices import Prices, load_prices
 from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
@@ -21,70 +22,84 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     cost.set_defaults(run=_run)
     cost.add_argument("--compare", action="store_true", help="all modes: idle, and for a million of each")
     default = Volumes()
-    cost.add_argument("--mode", choices=get_args(Mode), default=default.mode, help="the template's SearchEngine")
-    cost.add_argument("--audit", choices=get_args(Audited), default=default.audit, help="the template's Audit")
-    cost.add_argument("--embedder", choices=("titan", "cohere", "local"), default=default.embedder)
-    cost.add_argument("--architecture", choices=("arm64", "x86_64"), default=default.architecture)
-    cost.add_argument("--instance-type", default=default.instance_type, help="of a managed domain")
+    for name, choices, what in (
+        ("mode", get_args(Mode), "the template's SearchEngine"),
+        ("audit", get_args(Audited), "the template's Audit"),
+        ("embedder", ("titan", "cohere", "local"), "the model of the texts' vectors"),
+        ("architecture", ("arm64", "x86_64"), "of the functions"),
+        ("instance_type", None, "managed: type of the domain's instances"),
+    ):
+        shown = f"{what} ({getattr(default, name)})"
+        cost.add_argument(_option(name), choices=choices, default=argparse.SUPPRESS, help=shown)
     for name, kind, what in _NUMBERS:
         value = getattr(default, name)
         shown = "" if value is None else f" ({value:g})"
-        cost.add_argument(f"--{name.replace('_', '-')}", type=kind, default=value, metavar="N", help=what + shown)
-
-
-def _at_least(least: float, most: float | None = None) -> Callable[[str], float]:
-    def number(text: str) -> float:
-        value = float(text)
-        if not least <= value <= (most if most is not None else float("1e15")):
-            raise argparse.ArgumentTypeError(
-                f"{text} is not {least:g} or more" + (f", {most:g} at most" if most else "")
-            )
-        return value
-
-    return number
-
-
-def _whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    check = _at_least(least, most)
-
-    def number(text: str) -> int:
-        check(text)
-        return int(text)
-
-    return number
+        option = _option(name)
+        cost.add_argument(option, type=kind, default=argparse.SUPPRESS, metavar="N", help=what + shown)
 
 
 _NUMBERS: tuple[tuple[str, Callable[[str], float], str], ...] = (
-    ("subjects", _whole(0), "subjects"),
-    ("memories", _whole(1), "memories of a subject"),
-    ("writes", _at_least(0), "memories written a day, of all subjects"),
-    ("recalls", _at_least(0), "recalls a day, of all subjects"),
-    ("characters", _whole(1), "bytes of a memory's text and context in UTF-8"),
-    ("dimensions", _whole(1), "numbers of a vector"),
-    ("batch", _whole(1, _MOST_IN_A_TRANSACTION), "memories in one request"),
-    ("cold_share", _at_least(0, 1), "scan: share of recalls whose container has not read the subject's memories"),
-    ("instances", _whole(1), "of a managed domain"),
-    ("gigabytes", _whole(1), "disk of each instance of a managed domain"),
-    ("index_bytes", _at_least(1), "bytes of an entry of the index"),
-    ("search_units", _at_least(0), "OCUs of an awake collection for searching"),
-    ("index_units", _at_least(0), "OCUs of an awake collection for indexing"),
-    ("write_ms", _at_least(0), "milliseconds of a write"),
-    ("recall_ms", _at_least(0), "milliseconds of a recall"),
-    ("authorize_ms", _at_least(0), "milliseconds of the authorizer"),
-    ("index_ms", _at_least(0), "milliseconds of a batch of the indexer"),
+    ("subjects", whole(0), "subjects"),
+    ("memories", whole(1), "memories of a subject"),
+    ("writes", number(0), "memories written a day, of all subjects"),
+    ("recalls", number(0), "recalls a day, of all subjects"),
+    ("characters", whole(1), "bytes of a memory's text and context in UTF-8"),
+    ("dimensions", whole(1), "numbers of a vector"),
+    ("batch", whole(1, _MOST_IN_A_TRANSACTION), "memories in one request"),
+    ("cold_share", number(0, 1), "scan: share of recalls whose container has not read the subject's memories"),
+    ("instances", whole(1), "managed: instances of the domain"),
+    ("gigabytes", whole(1), "managed: disk of each instance of the domain"),
+    ("index_bytes", number(1), "with an index: bytes of an entry"),
+    ("search_units", number(0), "serverless: OCUs of an awake collection for searching"),
+    ("index_units", number(0), "serverless: OCUs of an awake collection for indexing"),
+    ("write_ms", number(0), "milliseconds of a write"),
+    ("recall_ms", number(0), "milliseconds of a recall"),
+    ("authorize_ms", number(0), "milliseconds of the authorizer"),
+    ("index_ms", number(0), "with an index: milliseconds of a batch of the indexer"),
 )
 
 
 def _run(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     prices = load_prices()
-    given = vars(options)
-    volumes = Volumes(**{name: given[name] for name in asdict(Volumes()) if name in given})
+    given = {name: value for name, value in vars(options).items() if name in asdict(Volumes())}
+    volumes = Volumes(**given)
+    _refuse_what_does_not_apply(given, None if options.compare else volumes.mode)
     if f"opensearch.{volumes.instance_type}" not in prices.by_name:
         raise UsageError(f"no price of {volumes.instance_type}; there is one of {', '.join(prices.instance_types())}")
     if options.compare:
         _compare(volumes, prices, output)
     else:
         _tell(volumes, prices, output)
+
+
+def _refuse_what_does_not_apply(given: Iterable[str], mode: Mode | None) -> None:
+    """What would change nothing; ``mode`` None compares all. Raises UsageError."""
+    if mode is None:
+        beside = [name for name in given if name in _OF_ONE_BILL]
+        because = "to --compare, which is of all modes, for a million of each"
+    else:
+        beside = [name for name in given if mode not in _MODES_OF.get(name, get_args(Mode))]
+        because = f"to --mode {mode}"
+    if beside:
+        raise UsageError(f"{', '.join(map(_option, beside))} does not apply {because}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+_OF_ONE_BILL: Final = frozenset(("mode", "subjects", "writes", "recalls"))
+_MODES_OF: Final[dict[str, tuple[Mode, ...]]] = {
+    "cold_share": ("scan",),
+    "instance_type": ("managed",),
+    "instances": ("managed",),
+    "gigabytes": ("managed",),
+    "search_units": ("serverless",),
+    "index_units": ("serverless",),
+    "index_bytes": ("managed", "serverless"),
+    "index_ms": ("managed", "serverless"),
+}
+"""The modes whose bill an option changes; all, where it is not named."""
 
 
 def _tell(volumes: Volumes, prices: Prices, output: Output) -> None:

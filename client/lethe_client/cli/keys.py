@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lethe_client.cli.access import open_access
-from lethe_client.cli.output import Output
+from lethe_client.cli.output import Output, utc
 from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def _described(key: ApiKey) -> dict[str, object]:
         "actor": key.actor,
         "permissions": sorted(key.permissions),
         "users_covered": None if EVERY_USER in key.subjects else len(key.subjects),
-        "created_at": key.created_at.isoformat(),
-        "revoked_at": None if key.revoked_at is None else key.revoked_at.isoformat(),
+        "created_at": utc(key.created_at),
+        "revoked_at": None if key.revoked_at is None else utc(key.revoked_at),
     }
 
 

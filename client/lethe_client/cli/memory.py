@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from lethe_client.cli.laptop import find_laptop
+from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output, shorten
 from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
 from lethe_client.client import Lethe
@@ -26,14 +27,16 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     for command, run in ((search, _search), (recall, _recall)):
         command.add_argument("user", metavar="USER")
         command.add_argument("query", metavar="QUERY")
-        command.add_argument("--top-k", type=int, metavar="N", help="memories at most (default 5)")
-        command.add_argument("--threshold", type=float, metavar="T", help="least relevance, 0 to 1 (default 0.55)")
+        command.add_argument("--top-k", type=whole(1, 100), metavar="N", help="memories at most (default 5)")
+        command.add_argument(
+            "--threshold", type=number(0, 1), metavar="T", help="least relevance, 0 to 1 (default 0.55)"
+        )
         command.set_defaults(run=run)
     search.add_argument("--explain", action="store_true", help="show every candidate and why it was kept or dropped")
 
     memories = parsers.add_parser("memories", parents=[common], help="list the memories of a user, newest first")
     memories.add_argument("user", metavar="USER")
-    memories.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most this many (default 50)")
+    memories.add_argument("--limit", type=whole(1), default=50, metavar="N", help="at most this many (default 50)")
     memories.set_defaults(run=_memories)
 
 
@@ -153,10 +156,3 @@ def _explained(candidate: ExplainedCandidate) -> tuple[str, ...]:
 
 def _score(memory: Memory) -> str:
     return "" if memory.score is None else f"{memory.score:.2f}"
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from uuid import UUID
@@ -263,8 +263,75 @@ def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
     world = World(tmp_path)
     assert world.run("cost", "--mode", "managed", "--instance-type", "m9.huge.search") == 2
     assert "no price of m9.huge.search" in world.err
-    for option, value in (("--cold-share", "1.5"), ("--batch", "50"), ("--writes", "-1"), ("--recalls", "nan")):
+    for option, value, why in (
+        ("--cold-share", "1.5", "1.5 is not from 0 to 1"),
+        ("--batch", "50", "50 is not from 1 to 49"),
+        ("--batch", "1.5", "1.5 is not a whole number"),
+        ("--writes", "-1", "-1 is not from 0 to 1,000,000,000,000,000"),
+        ("--recalls", "1e30", "1e30 is not from 0 to 1,000,000,000,000,000"),
+        ("--memories", "1e30", "1e30 is not from 1 to 1,000,000,000,000,000"),
+        ("--memories", "0", "0 is not from 1 to 1,000,000,000,000,000"),
+        ("--recalls", "1e9999", "1e9999 is not from 0 to"),
+        *((option, text, "is not a number such as 12, 0.5 or 1e6")
+          for option in ("--recalls", "--memories", "--cold-share")
+          for text in ("nan", "inf", "-inf", "1_000", "+5", "05", "٥", "", " 5", "0x10", "many")),
+    ):  # fmt: skip
         with pytest.raises(SystemExit) as refused:
-            world.run("cost", option, value)
+            world.run("cost", f"{option}={value}")
         assert refused.value.code == 2
-        assert option in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert option in told
+        assert why in told
+
+
+def test_whole_numbers_and_others_are_written_alike(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    assert world.run("--json", "cost", "--memories", "1e3", "--recalls", "1e3", "--subjects", "2.0") == 0
+    answer = world.answer()
+    assert isinstance(answer, dict)
+    assert [answer["volumes"][name] for name in ("memories", "recalls", "subjects")] == [1_000, 1_000.0, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        (("--instances", "3"), "--instances does not apply to --mode scan"),
+        (("--mode", "scan", "--index-bytes", "9"), "--index-bytes does not apply to --mode scan"),
+        (("--mode", "managed", "--cold-share", "0"), "--cold-share does not apply to --mode managed"),
+        (
+            ("--mode", "serverless", "--instance-type", "r7g.large.search", "--gigabytes", "9"),
+            "--instance-type, --gigabytes does not apply to --mode serverless",
+        ),
+        (("--mode", "managed", "--search-units", "2"), "--search-units does not apply to --mode managed"),
+        (("--compare", "--mode", "scan", "--recalls", "5"), "--mode, --recalls does not apply to --compare"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], refusal: str
+) -> None:
+    world = World(tmp_path)
+    assert world.run("cost", *arguments) == 2
+    assert refusal in world.err
+
+
+@pytest.mark.parametrize("option", [name for name in asdict(Volumes()) if name not in ("mode", "instance_type")])
+def test_what_a_mode_takes_changes_its_bill(tmp_path: Path, option: str) -> None:
+    """Over volumes of which all are used; what a mode does not take is refused."""
+    world = World(tmp_path)
+    other = {"embedder": "cohere", "architecture": "x86_64", "audit": "off", "cold_share": "0.5", "batch": "7"}
+    value = other.get(option, "2345")
+    for mode in ("scan", "managed", "serverless"):
+        base = ["--json", "cost", "--mode", mode]
+        for name, given in (("subjects", "1e6"), ("memories", "200"), ("writes", "3e6"), ("recalls", "4e5")):
+            base += [] if name == option else [f"--{name}", given]
+        assert world.run(*base) == 0
+        before = world.answer()
+        status = world.run(*base, f"--{option.replace('_', '-')}", value)
+        if status == 2:
+            assert f"does not apply to --mode {mode}" in world.err
+            continue
+        assert status == 0
+        after = world.answer()
+        assert isinstance(before, dict)
+        assert isinstance(after, dict)
+        assert before["lines"] != after["lines"], (option, mode)
