@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import boto3
 from botocore.config import Config
@@ -82,6 +82,15 @@ def open_backend(wanted: TablesWanted, state: Path, binary: Path | None, endpoin
         line = f"tables on the DynamoDB at {endpoint}"
         return Backend(endpoint, line, lambda: None, "dynamodb", streams=wanted.stream_arns(client), late_streams=late)
     return _on_dynoxide(binary, state, wanted) if binary is not None else _on_moto(state, wanted)
+
+
+def tables_wanted(environment: Mapping[str, str]) -> Choice:
+    """What LETHE_LOCAL_TABLES asks for; ``auto`` where it is silent. Raises ValueError for anything else."""
+    named = environment.get("LETHE_LOCAL_TABLES") or "auto"
+    for choice in get_args(Choice):
+        if named == choice:
+            return cast("Choice", choice)
+    raise ValueError(f"LETHE_LOCAL_TABLES must be one of {', '.join(get_args(Choice))}")
 
 
 def choose_binary(choice: Choice, root: Path, tools: Path, say: Callable[[str], None]) -> Path | None:

@@ -109,7 +109,8 @@ _CALLS = (
 
 def banner(url: str, key: str, description: str, state: str) -> str:
     """What a user needs to begin: what it runs on, where it answers, a key, and calls that work as they stand."""
-    head = f"-H 'Authorization: Bearer {key}' -H 'Content-Type: application/json'"
+    authorization = f"-H 'Authorization: Bearer {key}'"
+    head = f"{authorization} -H 'Content-Type: application/json'"
     calls = [f"  curl -s -X {method} {url}{path} {head} -d '{json.dumps(body)}'" for method, path, body in _CALLS]
     lines = [
         "",
@@ -123,6 +124,9 @@ def banner(url: str, key: str, description: str, state: str) -> str:
         "  Try it, line by line:",
         *calls,
         f"  curl -s {url}/v1/openapi.json",
+        "",
+        "  Forget alice, with proof (`lethe erasures show` and `lethe receipt show` take the id; `lethe admit alice`):",
+        f"  curl -s -X DELETE {url}/v1/subjects/alice {authorization}",
         "",
         "  Ctrl-C stops it; the state is kept. Requests:",
     ]

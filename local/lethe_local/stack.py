@@ -85,6 +85,7 @@ class LocalStack:
         resources: ExitStack,
     ) -> None:
         self._dev_file = state.dev_file
+        self.folder = state.path
         self._backend = backend
         self._beside = beside
         self._resources = resources
@@ -110,11 +111,11 @@ class LocalStack:
             backend = _open_tables(options, template)
             resources.callback(backend.stop)
             clock = VirtualClock()
-            overrides = process | _overrides(options, backend, state)
+            workflows = _open_step_functions(options, template, resources)
+            machine = workflows.settings if workflows is not None else {}
+            overrides = process | machine | _overrides(options, backend, state)
             search = _open_search(options, state, overrides, resources)
             overrides |= search.settings if search is not None else {}
-            workflows = _open_step_functions(options, template, resources)
-            overrides |= workflows.settings if workflows is not None else {}
             functions = {
                 logical_id: LocalFunction(
                     resource, {**resource.environment, **overrides}, clock, most_containers=backend.containers

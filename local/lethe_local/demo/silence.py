@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from lethe_local.demo.content import Conversation
+from lethe_local.demo.forget import NEW_STATEMENT
 from lethe_local.demo.screen import Screen
 
 SHORTEST = 12
@@ -12,7 +13,7 @@ SHORTEST = 12
 
 def check_log(log: str, conversations: Sequence[Conversation], screen: Screen) -> None:
     """Look for every message, question and user id in the log, also as JSON escapes them."""
-    telling = {conversation.user_id for conversation in conversations}
+    telling = {NEW_STATEMENT, *(conversation.user_id for conversation in conversations)}
     for conversation in conversations:
         said = (*(line.content for line in conversation.lines), *(q.query for q in conversation.questions))
         telling.update(text for text in said if len(text) >= SHORTEST)

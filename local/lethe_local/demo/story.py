@@ -11,8 +11,10 @@ from lethe.services.access import Access
 from lethe_client import ExplainedCandidate, Lethe
 from lethe_local.demo.ask import Asked, ask_all
 from lethe_local.demo.content import Conversation, load_conversation
+from lethe_local.demo.forget import Callers, forget, prove, return_empty
 from lethe_local.demo.play import Played, play
 from lethe_local.demo.screen import Screen
+from lethe_local.demo.stores import Stores
 from lethe_local.demo.walls import OTHER_USER, try_the_walls
 from lethe_local.demo.why import check_stored, show_what_became, show_why
 
@@ -24,21 +26,35 @@ class Clients:
     """The callers of the story, each with a key of its own; `revoked` holds one that was taken back."""
 
     agent: Lethe
+    desk: Lethe
     other_tenant: Lethe
     revoked: Lethe
 
 
-class Story:
-    """The chapters. `url` is where the stack answers; `access` makes its tenants and keys, as `lethe` does.
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What the story has of the stack beside its API.
 
-    `indexed` waits until the search index shows everything, and says whether it does; None where there is no index.
+    Attributes:
+        access: makes tenants and keys, as `lethe` does.
+        stores: looks whether words are still somewhere.
+        indexed: waits until the search index shows everything, and says whether it does; None where there is none.
     """
 
-    def __init__(self, url: str, access: Access, screen: Screen, indexed: Callable[[], bool] | None = None) -> None:
+    access: Access
+    stores: Stores
+    indexed: Callable[[], bool] | None = None
+
+
+class Story:
+    """The chapters. `url` is where the stack answers."""
+
+    def __init__(self, url: str, behind: Behind, screen: Screen) -> None:
         self._url = url
-        self._access = access
+        self._access = behind.access
+        self._stores = behind.stores
+        self._indexed = behind.indexed
         self._screen = screen
-        self._indexed = indexed
         self._conversations = (load_conversation("en"), load_conversation("zh"))
         self._steps: list[tuple[str, float]] = []
 
@@ -67,7 +83,9 @@ class Story:
             screen.chapter("Where memory ends")
             with self._timed("isolation"):
                 try_the_walls(clients.agent, clients.other_tenant, clients.revoked, played[0], screen)
-            self._summarise(clients.agent, played, asked)
+            held = self._count(clients.agent, played)
+            self._forget(clients, played)
+            self._summarise(held, played, asked)
 
     @contextmanager
     def _timed(self, step: str) -> Iterator[None]:
@@ -80,6 +98,7 @@ class Story:
         for tenant in (TENANT, OTHER_TENANT):
             self._access.create_tenant(tenant)
         key, agent = self._access.create_key(TENANT, ("read", "write"), users, "demo-agent")
+        _, desk = self._access.create_key(TENANT, ("erase", "govern"), users, "privacy-desk")
         _, foreign = self._access.create_key(OTHER_TENANT, ("read", "write"))
         revoked_key, revoked = self._access.create_key(TENANT, ("read",))
         self._access.revoke_key(revoked_key.id)
@@ -88,12 +107,14 @@ class Story:
                 ("tenant", f"{TENANT}, and {OTHER_TENANT} to try the walls with later"),
                 ("key", f"lk_{key.id}_… (its secret is shown once, and stored as a hash only)"),
                 ("may", f"{', '.join(sorted(key.permissions))} for {', '.join(users)}"),
+                ("another key may", "erase, govern: it can neither read nor write, and is for the last act"),
                 ("the same by hand", f"lethe keys create --tenant {TENANT} --permissions read,write --users alice"),
             )
         )
         open_client = stack.enter_context
         return Clients(
             open_client(Lethe(self._url, agent)),
+            open_client(Lethe(self._url, desk)),
             open_client(Lethe(self._url, foreign)),
             open_client(Lethe(self._url, revoked)),
         )
@@ -158,19 +179,38 @@ class Story:
             bool(kept) and kept == [memory.id for memory in found.memories],
         )
 
-    def _summarise(self, client: Lethe, played: list[Played], asked: list[list[Asked]]) -> None:
+    def _forget(self, clients: Clients, played: list[Played]) -> None:
+        screen, (leaving, staying) = self._screen, played
+        person, callers = leaving.conversation, Callers(clients.agent, clients.desk)
+        screen.chapter(f"{person.name} asks to be forgotten")
+        with self._timed("forgetting"):
+            erasure = forget(callers, leaving, staying, self._stores, screen)
+        if erasure is None or erasure.receipt_id is None:
+            screen.check("the erasure ends with a receipt", False)
+            return
+        screen.chapter("The proof, and what it does not cover")
+        with self._timed("proof"):
+            prove(clients.desk, erasure, self._stores, person, screen)
+        screen.chapter(f"{person.name} comes back")
+        with self._timed("coming back"):
+            return_empty(callers, person, screen)
+
+    @staticmethod
+    def _count(client: Lethe, played: list[Played]) -> dict[str, int]:
+        counts = [client.subject(told.conversation.user_id).counts for told in played]
+        return {name: sum(count.get(name, 0) for count in counts) for name in counts[0]}
+
+    def _summarise(self, held: dict[str, int], played: list[Played], asked: list[list[Asked]]) -> None:
         screen = self._screen
         screen.chapter("What happened")
         every = [item for items in asked for item in items]
         turns = sum(told.conversation.turn_count for told in played)
         seconds = sum(told.seconds for told in played)
         median = statistics.median(item.milliseconds for item in every)
-        counts = [client.subject(told.conversation.user_id).counts for told in played]
-        held = {name: sum(count.get(name, 0) for count in counts) for name in counts[0]}
         screen.fields(
             (
                 ("heard", f"{turns} turns in {sum(len(told.conversation.sessions) for told in played)} sessions"),
-                ("holds now", ", ".join(f"{number} {name}" for name, number in held.items())),
+                ("held, before one left", ", ".join(f"{number} {name}" for name, number in held.items())),
                 (
                     "asked",
                     f"{len(every)} questions, {median:.0f} ms in the median",

@@ -19,25 +19,25 @@ def try_the_walls(client: Lethe, other_tenant: Lethe, stranger: Lethe, played: P
     memory_id = next(result.memory.id for _, result in played.results if result.memory is not None)
     _finds_nothing(other_tenant, owner, query, "another tenant, the same user id", screen)
     _finds_nothing(client, OTHER_USER, query, "another user of the same tenant", screen)
-    _refused(
+    refused(
         "another user asks for the memory by its id: 404",
         NotFoundError,
         lambda: client.memories.get(memory_id, user_id=OTHER_USER),
         screen,
     )
-    _refused(
+    refused(
         "another tenant asks for the memory by its id: 404",
         NotFoundError,
         lambda: other_tenant.memories.get(memory_id, user_id=owner),
         screen,
     )
-    _refused(
+    refused(
         "a user that the key does not cover: 403",
         ForbiddenError,
         lambda: client.memories.search(query, user_id=UNCOVERED_USER),
         screen,
     )
-    _refused("a revoked key: 401", UnauthenticatedError, lambda: stranger.memories.search(query, user_id=owner), screen)
+    refused("a revoked key: 401", UnauthenticatedError, lambda: stranger.memories.search(query, user_id=owner), screen)
 
 
 def _finds_nothing(client: Lethe, user_id: str, query: str, who: str, screen: Screen) -> None:
@@ -48,7 +48,8 @@ def _finds_nothing(client: Lethe, user_id: str, query: str, who: str, screen: Sc
     screen.check(f"{who}, asks the same question: {', '.join(sorted(outcomes))}", holds)
 
 
-def _refused(claim: str, kind: type[LetheApiError], attempt: Callable[[], object], screen: Screen) -> None:
+def refused(claim: str, kind: type[LetheApiError], attempt: Callable[[], object], screen: Screen) -> None:
+    """Check that the attempt fails in this way and no other."""
     try:
         attempt()
     except kind:

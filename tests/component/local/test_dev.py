@@ -146,24 +146,29 @@ def test_dynoxide_keeps_an_answered_write_even_when_the_process_is_killed(
         assert not (state / "dynoxide.pid").exists()
 
 
+def _in_shell(line: str) -> dict[str, Any]:
+    run = subprocess.run(["sh", "-c", f"{line} --fail"], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, (line, run.stdout, run.stderr)
+    return cast("dict[str, Any]", json.loads(run.stdout))
+
+
 def test_the_printed_lines_work_and_the_log_shows_no_content(tmp_path: Path, embeddings: EmbeddingServer) -> None:
     if shutil.which("curl") is None:
         pytest.skip("there is no curl, which the printed lines are for")
     with _dev(embeddings, tmp_path / "state") as dev:
         wait_until(lambda: "Requests:" in dev.output.read_text())
         lines = [line.strip() for line in dev.output.read_text().splitlines() if line.startswith("  curl ")]
-        assert len(lines) >= 5
-        for line in lines:
-            run = subprocess.run(
-                ["sh", "-c", f"{line} --fail"], capture_output=True, text=True, timeout=60, check=False
-            )
-            assert run.returncode == 0, (line, run.stdout, run.stderr)
-            assert json.loads(run.stdout)
+        assert len(lines) >= 6
+        for line in lines[:-1]:
+            assert _in_shell(line)
         dev.call("GET", "/v1/subjects/alice")
         dev.call("GET", "/v1/memories?user_id=alice")
+        erasure = _in_shell(lines[-1])["erasure"]
+        assert erasure["unreadable_since"] is not None
+        dev.call("GET", f"/v1/erasures/{erasure['id']}")
         assert dev.stop(signal.SIGINT) == 0
     log = dev.output.read_text().split("Requests:")[1]
-    assert log.count(" ms\n") >= len(lines) + 2
+    assert log.count(" ms\n") >= len(lines) + 3
     assert "POST   /v1/sessions/{session_id}/messages" in log
     assert "GET    /v1/subjects/{user_id}" in log
     for secret in ("alice", "Lisbon", "Ines", dev.facts["api_key"], "/sessions/first"):

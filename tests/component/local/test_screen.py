@@ -62,6 +62,6 @@ def test_nobody_reading_is_no_failure() -> None:
 def test_the_banner_quotes_for_the_shell() -> None:
     text = banner("http://127.0.0.1:1", "lk_1_2", "tables on moto", "/state")
     lines = [line for line in text.splitlines() if line.startswith("  curl")]
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert all(line.count("'") % 2 == 0 and "http://127.0.0.1:1/" in line for line in lines)
     assert "tables on moto" in text

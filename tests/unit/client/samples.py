@@ -70,7 +70,13 @@ def erasure(erasure_id: str = "er_1", **changes: object) -> dict[str, object]:
 
 
 def running_erasure(erasure_id: str = "er_1", **changes: object) -> dict[str, object]:
-    begun = {"state": "running", "ended_at": None, "verified": [], "receipt_id": None, "receipts": []}
+    begun: dict[str, object] = {
+        "state": "running",
+        "ended_at": None,
+        "verified": [],
+        "receipt_id": None,
+        "receipts": [],
+    }
     return {**erasure(erasure_id), **begun, **changes}
 
 
