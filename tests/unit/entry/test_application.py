@@ -16,6 +16,7 @@ from lethe.entry.authorizer import Authorizer, caller_of
 from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event
 from lethe.entry.idempotency import Idempotency
+from lethe.entry.routes import ROUTES, Route
 from lethe.errors import Conflict, LetheError, NotFound, Throttled, Unavailable
 from tests.fakes.audit import FakeAuditTrail, fake_auditor
 from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
@@ -209,3 +210,61 @@ def test_what_is_presented_as_a_key(header: str, presented: list[str]) -> None:
     assert asked == presented
     assert answer["context"] == {"authenticated": False}
     assert Authorizer(authenticate)({}, Context())["context"] == {"authenticated": False}
+
+
+class EveryOperation:
+    """An application with all operations, none of which does anything, for a tenant that was erased as a whole."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        idempotency = Idempotency(FakeIdempotencyRecords(), fake_standing(FixedClock()), b"k" * 32, FixedClock())
+        self.application = Application(
+            {route.operation: self._noting(route.operation) for route in ROUTES},
+            lambda caller, user_id: Space(caller.tenant, str(user_id), 1),
+            idempotency,
+            fake_auditor(FakeAuditTrail(), FixedClock()),
+            Listener(),
+        )
+
+    def _noting(self, operation: str) -> Callable[[Call], Answer]:
+        def run(call: Call) -> Answer:
+            self.ran.append(operation)
+            return Answer(204)
+
+        return run
+
+    def status(self, route: Route) -> int:
+        """Of a request without a body, which only those routes look at that still answer."""
+        caller = Caller("acme", "key:1", frozenset({Permission.ADMIN}), ("*",), "1", fenced=True)
+        event = {
+            "routeKey": route.key,
+            "rawPath": route.path,
+            "pathParameters": {name: value for name, value in NAMED.items() if f"{{{name}}}" in route.path},
+            "requestContext": {"authorizer": {"lambda": context_of(caller)}},
+        }
+        return self.application(cast(Event, event), Context())["statusCode"]
+
+
+NAMED = {"id": "er_" + "0" * 26, "name": "court", "user_id": "ann", "session_id": "s", "key": "k"}
+ABOUT_ERASURES = {"begin_erasure", "erase_subject", "list_erasures", "get_erasure", "get_receipt", "list_audit"}
+ABOUT_HOLDS = {"list_holds", "get_hold", "release_hold"}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.operation)
+def test_a_tenant_that_is_erased_sees_no_data_and_all_about_its_erasure(route: Route) -> None:
+    house = EveryOperation()
+    status = house.status(route)
+    if not route.permissions:
+        assert status == 204
+    elif route.operation in ABOUT_ERASURES | ABOUT_HOLDS:
+        assert status not in (401, 403, 404, 410)
+    else:
+        assert status == (404 if Permission.READ in route.permissions else 410)
+        assert house.ran == []
+
+
+def test_a_fence_comes_through_the_gateway() -> None:
+    caller = Caller("acme", "key:1", frozenset({Permission.READ}), ("*",), "1", fenced=True)
+
+    assert "fenced" not in context_of(CALLER)
+    assert caller_of(cast(Event, {"requestContext": {"authorizer": {"lambda": context_of(caller)}}})) == caller
