@@ -67,3 +67,13 @@ def test_canonical_text_is_one_for_equal_values() -> None:
     for number in (float("nan"), float("inf")):
         with pytest.raises(ValueError, match="JSON compliant"):
             canonical([number])
+
+
+@pytest.mark.parametrize("text", ["$[05]", "$[00]", "$[٣]", "$[+1]", "$[ 1]", "$[1_0]", "$[-1]", "$[1.0]"])
+def test_an_index_is_digits_alone(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a path"):
+        JsonPath.parse(text)
+
+
+def test_an_index_is_a_number_of_json() -> None:
+    assert [JsonPath.parse(text).steps for text in ("$[0]", "$[10]")] == [(0,), (10,)]
