@@ -8,10 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from lethe_client import ForbiddenError, Lethe, MessageInput, NotFoundError, UnauthenticatedError, VersionConflictError
+from lethe.entry.wiring.erasing import receipt_signer
+from lethe_client import (
+    ConflictError,
+    ErasedError,
+    ForbiddenError,
+    Lethe,
+    MessageInput,
+    NotFoundError,
+    UnauthenticatedError,
+    VersionConflictError,
+)
 from lethe_client.cli import main
 from lethe_client.cli.surroundings import real_surroundings
+from lethe_client.receipts import check_receipt, read_public_key
 from tests.support.api import ApiStack, TenantOnStack
+from tests.unit.client.command_line import World
 
 
 @pytest.fixture
@@ -110,6 +122,86 @@ def test_the_user_may_be_left_out_with_a_key_for_one(api_stack: ApiStack, tenant
     assert len(list(client.memories.list())) == 1
     with pytest.raises(ForbiddenError):
         client.memories.add("I like figs.", user_id="bob")
+
+
+def test_a_user_is_erased_proved_and_admitted(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    agent = Lethe(api_stack.local.url, tenant.key("read", "write")[1])
+    desk = Lethe(api_stack.local.url, tenant.key("erase", "govern")[1])
+    agent.memories.add("I keep bees on the roof.", user_id="alice")
+
+    begun = desk.subjects.erase("alice")
+    assert begun.unreadable_since is not None
+    with pytest.raises(NotFoundError):
+        agent.recall("bees", user_id="alice")
+    with pytest.raises(ErasedError):
+        agent.memories.add("I keep bees.", user_id="alice")
+    ended = desk.erasures.wait(begun.id, timeout=90)
+
+    assert (ended.state, ended.scope, ended.failure, ended.held) == ("completed", {"subject": True}, None, 0)
+    assert {step.state for step in ended.steps} == {"done"}
+    assert next(step.deleted for step in ended.steps if step.name == "memories") >= 1
+    assert [sum(look.remaining.values()) for look in ended.verified] == [0, 0]
+    assert (desk.erasures.get(begun.id), list(desk.erasures.list())) == (ended, [ended])
+    key = read_public_key(receipt_signer(api_stack.local.environment).public_key())
+    assert check_receipt(desk.erasures.receipt(begun.id), key) == ()
+    desk.subjects.admit("alice")
+    desk.subjects.admit("alice")
+    assert agent.memories.add("I keep hens.", user_id="alice").results[0].event == "stored"
+    assert [memory.text for memory in agent.memories.list(user_id="alice")] == ["I keep hens."]
+    with pytest.raises(NotFoundError):
+        desk.subjects.admit("nobody")
+    with pytest.raises(ForbiddenError):
+        agent.subjects.erase("alice")
+
+
+def test_parts_are_erased_unless_a_hold_keeps_them(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    agent = Lethe(api_stack.local.url, tenant.key("read", "write")[1])
+    desk = Lethe(api_stack.local.url, tenant.key("erase", "govern")[1])
+    kept, other = (agent.memories.add(text, user_id="alice").results[0].memory for text in ("I like figs.", "I ski."))
+    assert kept is not None
+    assert other is not None
+    agent.sessions.append("s1", [{"role": "user", "content": "My sister is Ines."}], user_id="alice")
+
+    hold = desk.holds.place("case-7", user_id="alice", scope={"memory_ids": [kept.id]}, reason="a court asked")
+    again = desk.holds.place("case-7", user_id="alice", scope={"memory_ids": [kept.id]})
+    assert (desk.holds.get("case-7"), list(desk.holds.list(page_size=1))) == (hold, [hold])
+    assert (again, hold.scope) == (hold, {"memory_ids": [kept.id]})
+    with pytest.raises(ConflictError):
+        desk.holds.place("case-7", user_id="alice")
+    with pytest.raises(ConflictError):
+        agent.memories.delete(kept.id, user_id="alice")
+    deletions = [agent.memories.delete(other.id, user_id="alice"), agent.sessions.delete("s1", user_id="alice")]
+    assert agent.memories.delete(other.id, user_id="alice") is None
+    assert [memory.id for memory in agent.memories.list(user_id="alice")] == [kept.id]
+    assert [desk.erasures.wait(erasure or "", timeout=90).state for erasure in deletions] == ["completed"] * 2
+
+    desk.holds.release("case-7")
+    assert list(desk.holds.list()) == []
+    ranged = desk.erasures.begin(
+        {"kind": kept.kind, "created_before": datetime(2100, 1, 1, tzinfo=UTC)}, user_id="alice", reason="she asked"
+    )
+    assert list(agent.memories.list(user_id="alice")) == []
+    assert desk.erasures.wait(ranged.id, timeout=90).state == "completed"
+    assert next(desk.erasures.list(page_size=2)).id == ranged.id
+
+
+def test_the_command_erases_holds_and_admits(api_stack: ApiStack, tenant: TenantOnStack, tmp_path: Path) -> None:
+    key = tenant.key("read", "write", "erase", "govern")[1]
+    world = World(tmp_path, {"LETHE_URL": api_stack.local.url, "LETHE_API_KEY": key})
+    assert world.run("remember", "alice", "I keep bees on the roof.") == 0
+    assert world.run("holds", "place", "case-7", "alice") == 0
+    assert world.run("erase", "alice", "--reason", "she asked", "--wait", "--timeout", "90") == 0
+    assert "held: " in world.out
+    assert world.run("memories", "alice") == 1
+    assert world.run("--json", "erasures", "list") == 0
+    (erasure,) = json.loads(world.out)["erasures"]
+    assert erasure["state"] == "completed_with_holds"
+    assert world.run("erasures", "show", erasure["id"]) == 0
+    assert world.run("receipt", "show", erasure["id"]) == 0
+    assert world.run("holds", "release", "case-7") == 0
+    assert world.run("admit", "alice") == 0
+    assert world.run("memories", "alice") == 0
+    assert world.out == "nothing stored\n"
 
 
 def test_health_needs_no_key(api_stack: ApiStack) -> None:
