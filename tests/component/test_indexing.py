@@ -260,3 +260,19 @@ def test_a_write_in_one_batch_is_marked_however_its_records_lie(stream: Stream) 
     stream.deliver(records)
     found = world.search(space, "Which fact is number 33?")
     assert (together[33].text in texts(found), found.degraded) == (True, False), "marked: else the scan would answer"
+
+
+@pytest.mark.parametrize("state", [SubjectState.ERASING, SubjectState.ACTIVE])
+def test_a_record_that_comes_after_the_fence_leaves_nothing_not_even_a_mark(
+    stream: Stream, state: SubjectState
+) -> None:
+    """Erasing, or admitted again: the record is of an epoch that has ended."""
+    world, space = stream.world, stream.world.subject()
+    records = stream.said(space, "Ann plays the cello", "Ben keeps bees")
+    head = world.heads.read(space.tenant, space.subject)
+    assert head is not None
+    world.heads.put(replace(head, epoch=space.epoch + 1, state=state))
+
+    assert stream.deliver(records) == {"batchItemFailures": []}
+
+    assert world.writer.clear(space) == 0

@@ -12,11 +12,12 @@ import pytest
 
 from lethe.adapters.opensearch.administration import IndexAdministration
 from lethe.adapters.opensearch.flavours import Flavour
-from lethe.domain.head import SubjectState
+from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Indexed, Outcome, Put, Remove
 from lethe.ports import Page
 from lethe.services.reconcile import PAGE, PATIENCE, Findings, Reconciler
+from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemoryTable
 from tests.fakes.opensearch.failures import Refusal
 from tests.support.search_worlds import EMBEDDER, PATIENT_SECONDS, World, fake_world, texts
@@ -223,3 +224,24 @@ def test_a_space_of_several_pages_is_compared_whole_and_marked(world: World) -> 
     world.show()
     result = world.search(space, "Which fact is number 600?")
     assert (result.degraded, texts(result)[0]) == (False, "fact number 600"), "without a mark the scan would answer"
+
+
+def test_a_repair_puts_nothing_into_a_space_that_was_fenced_since_it_looked(world: World) -> None:
+    """It is run by hand, and no time-out ends it: an erasure may have come and gone between two of its steps."""
+    assert world.on is not None
+    space = world.subject()
+    world.say(space, *(f"fact {n}" for n in range(60)))
+
+    class FencedAfterOneLook(FakeSubjectHeads):
+        def read(self, tenant: str, subject: str) -> SubjectHead | None:
+            head = world.heads.read(tenant, subject)
+            world.heads.fence(tenant, subject, "er_1", space.epoch)
+            return head
+
+    indexes = IndexAdministration(world.on.cluster, world.on.alias, EMBEDDER.model)
+    table, heads = FakeMemoryTable(world.memories), FencedAfterOneLook()
+    repairing = Reconciler(heads, world.memories, table, world.writer, indexes, world.clock, PATIENT_SECONDS)
+    found = repairing.repair(NOBODY)
+
+    assert (found.missing, found.mended, found.fenced) == (60, 0, 0)
+    assert world.writer.clear(space) == 0

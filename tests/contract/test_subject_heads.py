@@ -165,3 +165,20 @@ def test_of_eight_fences_at_once_one_ends_the_epoch(strict_stores: Stores) -> No
         )
     assert len({(head.epoch, head.erasure) for head in heads}) == 1
     assert heads[0].epoch == 2
+
+
+def test_who_is_free_is_admitted_only_while_nobody_erases_them_again(stores: Stores) -> None:
+    """A writer read that the days were over; before it admits the subject, another erasure begins."""
+    space = stores.new_space()
+    stores.heads.fence(space.tenant, space.subject, "er_1", 1)
+    stores.heads.end_erasure(space.tenant, space.subject, "er_1", LATER)
+    before = stores.heads.read(space.tenant, space.subject)
+    assert stores.heads.admit(space.tenant, space.subject, LATER - timedelta(seconds=1)) == before
+
+    fenced = stores.heads.fence(space.tenant, space.subject, "er_2", 2)
+    assert stores.heads.admit(space.tenant, space.subject, LATER) == fenced
+    stores.heads.end_erasure(space.tenant, space.subject, "er_2", LATER)
+
+    admitted = stores.heads.admit(space.tenant, space.subject, LATER)
+    assert admitted is not None
+    assert (admitted.epoch, admitted.state) == (3, SubjectState.ACTIVE)

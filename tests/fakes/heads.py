@@ -58,9 +58,11 @@ class FakeSubjectHeads:
             if head is not None and head.erasure == erasure_id and head.state is SubjectState.ERASING:
                 self.put(replace(head, state=SubjectState.ERASED, erased_until=until))
 
-    def admit(self, tenant: str, subject: str) -> SubjectHead | None:
+    def admit(self, tenant: str, subject: str, free_at: datetime | None = None) -> SubjectHead | None:
         with self.lock:
             head = self._heads.get((tenant, subject))
+            if head is not None and free_at is not None and not head.is_free(free_at):
+                return head
             if head is not None and head.state is not SubjectState.ACTIVE:
                 active = SubjectState.ACTIVE
                 self.put(replace(head, state=active, erasure=None, erased_until=None, revision=head.revision + 1))

@@ -39,8 +39,9 @@ class CachedEntities:
     def list(self, space: Space, now: datetime) -> tuple[Entity, ...]:
         """All current values, by key. Expiry is judged at ``now``, also of what is cached."""
         with self._lock:
+            self._drop_the_old()
             seen = self._seen.get(space)
-            if seen and seen.revision >= space.revision and self._seconds() - seen.loaded < self._cache_seconds:
+            if seen and seen.revision >= space.revision:
                 self._seen.move_to_end(space)
                 return tuple(entity for entity in seen.entities if not entity.expired(now))
         loaded = self._seconds()
@@ -52,6 +53,12 @@ class CachedEntities:
             while len(self._seen) > _MOST_SUBJECTS:
                 self._seen.popitem(last=False)
         return entities
+
+    def _drop_the_old(self) -> None:
+        """An erased subject is never asked for again under its old epoch, so nothing else would take it out."""
+        now = self._seconds()
+        for space in [space for space, seen in self._seen.items() if now - seen.loaded >= self._cache_seconds]:
+            del self._seen[space]
 
     def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
         """All versions, oldest first; never cached, since recall seldom asks for the past."""

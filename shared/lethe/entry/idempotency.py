@@ -75,12 +75,15 @@ class Idempotency:
         perform: Callable[[], StoredAnswer],
     ) -> StoredAnswer:
         try:
+            # Opened before: if the subject is erased and admitted while the request runs, the answer, which shows what
+            # was before, must not be kept in the epoch that began after (docs/erasure.md).
+            space = open_space()
             answer = perform()
         except BaseException:
             self._records.release(caller.tenant, key_digest, request_digest)
             raise
         if answer.whole:
-            self._records.store(open_space(), caller.tenant, key_digest, answer, self._clock.now())
+            self._records.store(space, caller.tenant, key_digest, answer, self._clock.now())
         else:
             self._records.release(caller.tenant, key_digest, request_digest)
         return answer

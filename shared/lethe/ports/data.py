@@ -40,8 +40,10 @@ class SubjectHeads(Protocol):
         """Mark the subject as erased up to ``until``; nothing when it was admitted or fenced anew since."""
         ...
 
-    def admit(self, tenant: str, subject: str) -> SubjectHead | None:
-        """Make a subject that is erased, or being erased, active at its present epoch; None when it has no head."""
+    def admit(self, tenant: str, subject: str, free_at: datetime | None = None) -> SubjectHead | None:
+        """Make a subject that is erased, or being erased, active at its present epoch; with ``free_at`` only one that
+        was erased so long ago that it is free then. The head that stands afterwards; None when there is none.
+        """
         ...
 
     def restore(self, tenant: str, subject: str, epoch: int, erasure_id: str, until: datetime | None) -> SubjectHead:

@@ -63,24 +63,34 @@ class Indexer:
         for hint in hints:
             by_space.setdefault(hint.space, []).append(hint)
         planned = list(self._threads.map(self._plan, by_space, by_space.values()))
-        changes: list[Change] = list(chain.from_iterable(planned))
+        read = {space for space, plan in zip(by_space, planned, strict=True) if plan.read}
+        changes: list[Change] = list(chain.from_iterable(plan.changes for plan in planned))
         outcomes = self._writer.apply(changes, self._within)
         became = {_entry(change): outcome for change, outcome in zip(changes, outcomes, strict=True)}
         refused = tuple(hint for hint in _last(hints) if became.get(_entry(hint)) is Outcome.REFUSED)
         # From the first hint on whose memory must come again: what follows in its shard comes again with it.
         again = tuple(hint for hint in hints if became.get(_entry(hint)) is Outcome.RETRY)
         held_back = {hint.space for hint in (*again, *refused)}
-        marks = [mark for space, own in by_space.items() if space not in held_back and (mark := _mark(space, own))]
+        marks = [mark for space in read - held_back if (mark := _mark(space, by_space[space]))]
         if marks:
             self._writer.apply(marks, self._within)
         return Applied(sum(outcome is Outcome.APPLIED for outcome in outcomes), again, refused)
 
-    def _plan(self, space: Space, hints: Sequence[Hint]) -> list[Change]:
-        """What the entries of these memories shall be. A fenced space has none."""
+    def _plan(self, space: Space, hints: Sequence[Hint]) -> _Plan:
+        """What the entries of these memories shall be. A fenced space has none, and no mark."""
         newest = {hint.memory_id: hint for hint in hints}
         head = self._heads.read(space.tenant, space.subject)
-        standing = self._memories.get_many(space, list(newest)) if head is not None and head.reads(space) else {}
-        return [_change(space, hint, standing) for hint in newest.values()]
+        read = head is not None and head.reads(space)
+        standing = self._memories.get_many(space, list(newest)) if read else {}
+        return _Plan(read, [_change(space, hint, standing) for hint in newest.values()])
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Whether a space is the one that is read, and what its entries shall be."""
+
+    read: bool
+    changes: Sequence[Change]
 
 
 def _change(space: Space, hint: Hint, standing: Mapping[str, Memory]) -> Change:

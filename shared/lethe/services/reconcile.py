@@ -99,6 +99,15 @@ class _Run:
             self.findings.missing += missing
             self.findings.stale += stale
 
+    def seen(self, entries: int, gone: int, readable: bool) -> None:
+        """Note entries of a space, and how many of them have no memory that can be read."""
+        with self.lock:
+            self.findings.entries += entries
+            if readable:
+                self.findings.orphans += gone
+            else:
+                self.findings.fenced += gone
+
     def told(self) -> None:
         with self.lock:
             self.progress(self.findings)
@@ -173,7 +182,7 @@ class Reconciler:
         if run.mends:
             self._writer.refresh()
         for page in _pages(self._writer.page):
-            self._compare_entries(page, run)
+            self._compare_page(page, run)
             run.told()
         if run.mends:
             self._try_again(run)
@@ -217,8 +226,12 @@ class Reconciler:
                 run.unmarked.add(space)
 
     def _put(self, space: Space, memory_ids: Sequence[str], run: _Run) -> bool:
-        """Put the memories as they are now; whether the index has all of them then."""
-        standing = self._memories.get_many(space, memory_ids) if memory_ids else {}
+        """Put the memories as they are now; whether the index has all of them then.
+
+        The head is read anew each time: no time-out ends this program, so an erasure may have come since the last look.
+        """
+        head = self._heads.read(space.tenant, space.subject) if memory_ids else None
+        standing = self._memories.get_many(space, memory_ids) if head is not None and head.reads(space) else {}
         return self._apply(space, [Put(space, memory) for memory in standing.values()], run)
 
     def _mark(self, space: Space, earlier: datetime) -> None:
@@ -230,24 +243,29 @@ class Reconciler:
             return
         recent = {memory.id: memory for memory in self._memories.since(space, ids.first_memory(earlier))}
         changed = [memory_id for memory_id in self._memories.changed_since(space, earlier) if memory_id not in recent]
-        puts = [Put(space, memory) for memory in (recent | self._memories.get_many(space, changed)).values()]
+        others = self._memories.get_many(space, changed) if changed else {}
+        puts = [Put(space, memory) for memory in (recent | others).values()]
         if not set(self._writer.apply(puts, self._within)) & {Outcome.REFUSED, Outcome.RETRY}:
             self._writer.apply([Mark(space, head.written, now)], self._within)
 
-    def _compare_entries(self, page: Sequence[Indexed], run: _Run) -> None:
-        run.findings.entries += len(page)
-        for space, entries in _by_space(page):
-            own = list(entries)
-            head = self._heads.read(space.tenant, space.subject)
-            readable = head is not None and head.reads(space)
-            standing = self._memories.get_many(space, [entry.memory_id for entry in own]) if readable else {}
-            gone = [entry for entry in own if entry.memory_id not in standing]
-            if readable:
-                run.findings.orphans += len(gone)
-            else:
-                run.findings.fenced += len(gone)
-            if run.mends:
-                self._apply(space, [Remove(space, entry.memory_id, entry.version) for entry in gone], run)
+    def _compare_page(self, page: Sequence[Indexed], run: _Run) -> None:
+        """Compare one page of entries with their memories, and mend them where the run does."""
+        by_space = [(space, list(entries)) for space, entries in _by_space(page)]
+        if self._threads is None:
+            for space, own in by_space:
+                self._compare_entries(space, own, run)
+            return
+        for each in [self._threads.submit(self._compare_entries, space, own, run) for space, own in by_space]:
+            each.result()
+
+    def _compare_entries(self, space: Space, own: Sequence[Indexed], run: _Run) -> None:
+        head = self._heads.read(space.tenant, space.subject)
+        readable = head is not None and head.reads(space)
+        standing = self._memories.get_many(space, [entry.memory_id for entry in own]) if readable else {}
+        gone = [entry for entry in own if entry.memory_id not in standing]
+        run.seen(len(own), len(gone), readable)
+        if run.mends:
+            self._apply(space, [Remove(space, entry.memory_id, entry.version) for entry in gone], run)
 
     def _apply(self, space: Space, changes: Sequence[Put | Remove], run: _Run) -> bool:
         """Make the changes; whether the index has all of them then."""

@@ -53,8 +53,10 @@ class Spaces:
 
         def open_space() -> Space:
             head = self._heads.read(caller.tenant, subject) or self._heads.create(caller.tenant, subject)
-            if head.is_free(self._clock.now()):
-                head = self._heads.admit(caller.tenant, subject) or head
+            now = self._clock.now()
+            if head.is_free(now):
+                # Only while it is free: an erasure may have begun since the head was read, and nobody admits that one.
+                head = self._heads.admit(caller.tenant, subject, now) or head
             return _writable(head)
 
         return open_space

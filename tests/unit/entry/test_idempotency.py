@@ -148,6 +148,30 @@ def test_an_erased_subjects_answer_is_not_given_again() -> None:
     assert house.run("another-key") == (201, False)
 
 
+def test_an_answer_from_before_an_erasure_is_not_kept_after_it() -> None:
+    """The request reads in the first epoch; then the subject is erased and admitted, while it is still under way."""
+    house = House()
+
+    def perform() -> StoredAnswer:
+        house.epoch = 2
+        return FIRST
+
+    assert house.idempotency.run("k", CALLER, REQUEST, house.space, perform) == (FIRST, False)
+
+    with pytest.raises(Erased):
+        house.run()
+
+
+def test_a_request_that_may_not_write_leaves_no_claim() -> None:
+    house = House()
+    house.epoch = 0
+    with pytest.raises(NotFound):
+        house.run()
+    house.epoch = 1
+
+    assert house.run() == (201, False)
+
+
 @pytest.mark.parametrize("key", ["", "a b", "\x1f", "\x7f", "é", "x" * 129, "a\n"])
 def test_a_bad_key_is_refused_before_anything(key: str) -> None:
     house = House()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
+from concurrent.futures import wait as all_of
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
@@ -299,7 +300,8 @@ class Database:
     def at_once(
         self, call: Callable[[Argument], Result], arguments: Sequence[Argument], most: int = WORKERS
     ) -> list[Result]:
-        """``call`` of each argument, results in order; in threads when there is more than one, ``most`` at a time.
+        """``call`` of each argument, results in order; in threads when there is more than one, ``most`` at a time. When
+        one raises, so does this, once all that had begun have ended.
 
         Inside a call that runs in such a thread they run one after the other: threads that wait for threads of the
         same few would wait for ever.
@@ -313,7 +315,18 @@ class Database:
             with gate:
                 return call(argument)
 
-        return list(self._pool().map(run, arguments))
+        pool = self._pool()
+        calls = [pool.submit(run, argument) for argument in arguments]
+        _, waiting = all_of(calls, return_when=FIRST_EXCEPTION)
+        for one in waiting:
+            one.cancel()
+        # A container sleeps between requests. A thread that is left behind would go on with the next one, and write
+        # when an erasure has long ceased to reckon with it (docs/erasure.md).
+        all_of(calls)
+        for one in calls:
+            if not one.cancelled():
+                one.result()
+        return [one.result() for one in calls]
 
     def _pool(self) -> ThreadPoolExecutor:
         with self._lock:

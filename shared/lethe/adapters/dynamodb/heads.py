@@ -86,7 +86,7 @@ class DynamoSubjectHeads:
         except ConditionFailed:
             return  # admitted since, or ended before
 
-    def admit(self, tenant: str, subject: str) -> SubjectHead | None:
+    def admit(self, tenant: str, subject: str, free_at: datetime | None = None) -> SubjectHead | None:
         """One conditional update, which tells what stands when it does not get through."""
         row = self._row(keys.subject_partition(tenant, subject), keys.HEAD)
         actions = [
@@ -96,6 +96,8 @@ class DynamoSubjectHeads:
             self._row.revision.add(1),
         ]
         gone = self._row.state.is_in(SubjectState.ERASING.value, SubjectState.ERASED.value)
+        if free_at is not None:
+            gone = (self._row.state == SubjectState.ERASED.value) & (self._row.erased_until <= free_at)
         try:
             return _head(with_retries(lambda: self._database.update(row, actions, gone)), tenant, subject)
         except ConditionFailed:

@@ -31,7 +31,7 @@ def build_write(environment: Mapping[str, str], clock: Clock | None = None) -> A
     }
     return Application(
         operations,
-        parts.spaces.for_writing,
+        parts.spaces.for_changing,
         parts.idempotency,
         parts.auditor(settings.audit),
         PowertoolsObserver("write"),
