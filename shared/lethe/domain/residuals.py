@@ -136,7 +136,7 @@ def _tables(retention: Retention, done: datetime) -> Iterator[Residual]:
 def _index(retention: Retention, done: datetime) -> Iterator[Residual]:
     if retention.engine == "scan":
         return
-    what = "deleted entries in segments of the index, which no search shows, until a merge drops them"
+    what = "deleted entries in segments and the translog of the index, which no search shows, until a merge drops them"
     yield Residual("index_segments", Carries.CONTENT, None, Basis.NONE, what)
     if retention.engine != "local":
         what = "snapshots that the search service makes by itself, each with the segments of its time"
