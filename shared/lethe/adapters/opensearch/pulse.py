@@ -10,13 +10,13 @@ from typing import Final
 from lethe.adapters.opensearch import questions
 from lethe.adapters.opensearch.breaker import Breaker
 from lethe.adapters.opensearch.connection import Cluster
-from lethe.domain.identity import Space
+from lethe.domain import keys
 from lethe.errors import Throttled, Unavailable
 
 LOOK_SECONDS: Final = 1.0
 KNOWN_SECONDS: Final = 5.0
 
-_NOBODY: Final = Space("@health", "@health", 1)
+_NOBODY: Final = keys.parse_space_partition(keys.join("@health", "@health", "1"))
 
 
 class Pulse:
