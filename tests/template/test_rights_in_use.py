@@ -29,7 +29,7 @@ NOT_REACHED: dict[Taken, str] = {
         ("EraseFunction", table, action): "what the request did before it ended, had it ended sooner"
         for table, actions in {
             "AccessTable": ("Query", "UpdateItem"),
-            "MemoriesTable": ("BatchGetItem", "DeleteItem", "PutItem"),
+            "MemoriesTable": ("BatchGetItem", "DeleteItem", "GetItem", "PutItem"),
             "SessionsTable": ("DeleteItem", "GetItem"),
             "SubjectsTable": ("PutItem",),
         }.items()
@@ -150,6 +150,7 @@ def use_erasure(client: Client) -> None:
     client.tick()
     everything: JsonObject = {"scope": {"tenant": True}}
     erased(client, client.send("POST", "/v1/erasures", everything))
+    answered(client.send("POST", "/v1/erasures", everything), 202)
 
 
 def use_everything(client: Client) -> None:
