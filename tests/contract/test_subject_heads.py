@@ -10,7 +10,7 @@ import pytest
 
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
-from lethe.errors import Erased
+from lethe.errors import Conflict, Erased
 from tests.support.stores import Stores
 
 
@@ -122,6 +122,14 @@ def test_an_old_fence_does_not_touch_who_was_admitted_since(stores: Stores) -> N
     assert stores.heads.fence(space.tenant, space.subject, "er_1", 1) == admitted
     stores.heads.end_erasure(space.tenant, space.subject, "er_1", LATER)
     assert stores.heads.read(space.tenant, space.subject) == admitted
+
+
+def test_a_head_from_a_backup_is_not_fenced_over(stores: Stores) -> None:
+    space = stores.new_space()
+    before = stores.heads.read(space.tenant, space.subject)
+    with pytest.raises(Conflict):
+        stores.heads.fence(space.tenant, space.subject, "er_1", 2)
+    assert stores.heads.read(space.tenant, space.subject) == before
 
 
 def test_the_end_of_an_erasure_names_until_when(stores: Stores) -> None:

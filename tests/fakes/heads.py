@@ -8,7 +8,7 @@ from datetime import datetime
 
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
-from lethe.errors import Erased
+from lethe.errors import Conflict, Erased
 
 
 class FakeSubjectHeads:
@@ -39,6 +39,8 @@ class FakeSubjectHeads:
         with self.lock:
             head = self._heads.get((tenant, subject))
             if head is not None and head.epoch != epoch:
+                if head.epoch < epoch:
+                    raise Conflict
                 return head
             head = head or SubjectHead(tenant, subject, epoch, SubjectState.ACTIVE, 0)
             erasing = replace(

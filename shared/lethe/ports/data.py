@@ -32,7 +32,7 @@ class SubjectHeads(Protocol):
         write; a subject without a head gets one. The head that stands afterwards.
 
         A head that is past ``epoch`` stays as it is: it was fenced before, by this erasure or another, and may have
-        been admitted since.
+        been admitted since. Raises Conflict when it has not come to ``epoch``: then its table was restored.
         """
         ...
 

@@ -119,8 +119,8 @@ def test_a_query_is_refused_likewise() -> None:
     found = {error.field: error.message for error in invalid_input(refused.value).errors}
 
     assert found == {
-        "turns": "must be a whole number",
-        "limit": "must be a whole number",
+        "turns": "must be a whole number, in digits",
+        "limit": "must be a whole number, in digits",
         "order": "must be 'asc'",
         "colour": "unknown field",
     }

@@ -107,7 +107,7 @@ def test_a_route_takes_no_more_than_its_fields_can_hold() -> None:
     assert caps == {
         "append_messages": MAXIMUM_BODY_BYTES, "add_memories": MAXIMUM_BODY_BYTES, "add_batch": MAXIMUM_BODY_BYTES,
         "end_session": 16_384, "search_memories": 131_072, "recall": 131_072, "change_memory": 131_072,
-        "put_entity": 524_288,
+        "put_entity": 524_288, "begin_erasure": 131_072, "place_hold": 131_072,
     }  # fmt: skip
     for operation, most in caps.items():
         body = " " * (most + 1)

@@ -16,7 +16,7 @@ from lethe.domain import keys
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import write_mark
-from lethe.errors import Erased, Throttled
+from lethe.errors import Conflict, Erased, Throttled
 from lethe.ports import Page
 
 
@@ -67,8 +67,10 @@ class DynamoSubjectHeads:
                 return _head(changed, tenant, subject)
             except ConditionFailed:
                 found = self.read(tenant, subject)
-            if found is not None and found.epoch != epoch:
+            if found is not None and found.epoch > epoch:
                 return found
+            if found is not None and found.epoch < epoch:
+                raise Conflict("the table is older than the ledger: it was restored, and the ledger not replayed")
             try:
                 with_retries(lambda: self._database.put(new, self._row.pk.does_not_exist()))
                 return _head(new, tenant, subject)

@@ -58,6 +58,8 @@ class _Chosen:
     sessions: tuple[str, ...]
     held: int
     holds: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    """Memories that were named and have no row any more; an entry of theirs may still come late."""
 
 
 class PartialDeletion:
@@ -152,8 +154,9 @@ class PartialDeletion:
         changes: list[Change] = [
             Remove(space, lineage.id, lineage.version) for lineage in (*chosen.memories, *chosen.dropped)
         ]
+        changes += [Remove(space, memory_id) for memory_id in chosen.gone]
         self._writer.apply(changes, _WITHIN)
-        return len(changes)
+        return len(changes) - len(chosen.gone)
 
     def _derived(self, erasure: Erasure, space: Space, chosen: _Chosen, time_left: TimeLeft) -> Deleted:
         """Stored answers, memories that rest on those that go, and contexts that repeat what they were taken from."""
@@ -206,7 +209,13 @@ class PartialDeletion:
             sessions,
             len(wanted) - len(goes) + (keeps_session is not None),
             tuple(sorted(names)),
+            self._gone(erasure, lineages),
         )
+
+    def _gone(self, erasure: Erasure, lineages: Sequence[Lineage]) -> tuple[str, ...]:
+        named = erasure.scope.memory_ids if isinstance(erasure.scope, TheseMemories) else ()
+        standing = {lineage.id for lineage in lineages}
+        return tuple(memory_id for memory_id in named if memory_id not in standing)
 
     def _wanted(self, erasure: Erasure, space: Space, lineage: Lineage, anew: datetime | None) -> bool:
         """Whether a memory is within the scope. What was made after the request is none of its business, unless it was
