@@ -42,7 +42,6 @@ class AccessStore(Protocol):
         """Mark the key as revoked; again is no error. Raises NotFound."""
         ...
 
-
     def fence_tenant(self, tenant: str, erasure_id: str) -> str:
         """Mark the tenant and all of its keys as fenced by the erasure, unless another fences it; the id of the one
         that does. When this returns, every request of the tenant is seen to be fenced, and no key can be added. Again

@@ -8,13 +8,13 @@ from math import inf
 
 import pytest
 
-from lethe.domain.erasure import Erasure, ErasureState, MemoriesWithin, Scope, StepName, TheseMemories, WholeSubject
+from lethe.domain.erasure import Erasure, ErasureState, MemoriesWithin, StepName, TheseMemories, WholeSubject
 from lethe.domain.idempotency import StoredAnswer, about_session
 from lethe.domain.identity import Caller, Space
 from lethe.domain.memory import MemoryKind
 from lethe.errors import Throttled
 from lethe.ports import Search
-from lethe.services.erasure.requests import NamedSession
+from lethe.services.erasure.requests import NamedSession, Wanted
 from lethe.services.erasure.worker import LeftBehind
 from tests.component.erasure.leftovers import Leftover
 from tests.support.erasing import ORDER, Erasing
@@ -132,7 +132,7 @@ def test_the_notes_of_a_memory_go_with_it(house: Erasing, caller: Caller) -> Non
     assert changed.id not in house.memories.changed_since(space, house.clock.now() - timedelta(days=1))
 
 
-def scopes(filled: Filled) -> list[Scope | NamedSession]:
+def scopes(filled: Filled) -> list[Wanted]:
     ids = tuple(each.id for each in filled.memories)
     return [TheseMemories(ids), MemoriesWithin(), MemoriesWithin(tuple(MemoryKind)), NamedSession(filled.session.id)]
 
