@@ -8,6 +8,7 @@ from lethe.domain.identity import Caller, session_of
 from lethe.errors import InvalidInput, NotFound
 from lethe.ports import Clock, Holds, Page
 from lethe.services.erasure.requests import NamedSession, Wanted
+from lethe.services.pages import accepted_pages
 from lethe.services.spaces import Spaces
 
 
@@ -43,18 +44,13 @@ class HoldDesk:
 
     def list(self, caller: Caller, limit: int, start: str | None) -> Page[Hold]:
         """Holds on users that the key covers, by name."""
-        found: list[Hold] = []
-        while True:
-            page = self._holds.of_tenant(caller.tenant, limit, start)
-            for hold in page.items:
-                if caller.covers(hold.subject):
-                    found.append(hold)
-                if len(found) == limit:
-                    more = hold is not page.items[-1] or page.next_key is not None
-                    return Page(tuple(found), hold.name if more else None)
-            start = page.next_key
-            if start is None:
-                return Page(tuple(found), None)
+        return accepted_pages(
+            lambda most, after: self._holds.of_tenant(caller.tenant, most, after),
+            lambda hold: caller.covers(hold.subject),
+            lambda hold: hold.name,
+            limit,
+            start,
+        )
 
     def release(self, caller: Caller, name: str) -> None:
         """Remove it; one that is not there is no error."""

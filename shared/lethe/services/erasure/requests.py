@@ -24,6 +24,7 @@ from lethe.errors import Conflict, NotFound, Throttled, Unavailable
 from lethe.ports import AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft
 from lethe.services.erasure.partial import IN_REQUEST, PartialDeletion
 from lethe.services.erasure.stretch import Counted
+from lethe.services.pages import accepted_pages
 from lethe.services.spaces import Spaces
 
 FIRST_EPOCH: Final = 1
@@ -203,18 +204,13 @@ class ErasureRequests:
 
     def list(self, caller: Caller, limit: int, start: str | None) -> Page[Erasure]:
         """Erasures of the caller's tenant, newest first, of users that the key covers."""
-        found: list[Erasure] = []
-        while True:
-            page = self._ledger.page(caller.tenant, limit, start)
-            for erasure in page.items:
-                if _covers(caller, erasure):
-                    found.append(erasure)
-                if len(found) == limit:
-                    more = erasure is not page.items[-1] or page.next_key is not None
-                    return Page(tuple(found), erasure.id if more else None)
-            start = page.next_key
-            if start is None:
-                return Page(tuple(found), None)
+        return accepted_pages(
+            lambda most, after: self._ledger.page(caller.tenant, most, after),
+            lambda erasure: _covers(caller, erasure),
+            lambda erasure: erasure.id,
+            limit,
+            start,
+        )
 
     def admit(self, caller: Caller, user_id: str | None) -> SubjectHead:
         """Let an erased subject be written to again; it starts empty. Raises NotFound for one that nobody knows."""
