@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -26,6 +26,7 @@ class FakeLedger:
         self._lock = threading.Lock()
         self._rows: dict[tuple[str, str], Erasure] = {}
         self._admitted: dict[tuple[str, str], int] = {}
+        self._ended: dict[tuple[str, str], dict[str, int]] = {}
 
     def begin(self, erasure: Erasure) -> Erasure:
         with self._lock:
@@ -66,6 +67,16 @@ class FakeLedger:
 
     def admitted(self, tenant: str, subject: str) -> int:
         return self._admitted.get((tenant, subject), 0)
+
+    def reopen(self, erasure: Erasure) -> Erasure:
+        return self.save(erasure)
+
+    def note_ended(self, tenant: str, erasure_id: str, subject: str, epoch: int) -> None:
+        with self._lock:
+            self._ended.setdefault((tenant, erasure_id), {})[subject] = epoch
+
+    def ended(self, tenant: str, erasure_id: str) -> Iterator[tuple[str, int]]:
+        return iter(sorted(self._ended.get((tenant, erasure_id), {}).items()))
 
 
 class FakeHolds:

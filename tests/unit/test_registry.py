@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Literal, get_args, get_type_hints
 
 import pytest
 
@@ -126,9 +126,11 @@ def test_a_function_that_is_not_there_is_seen() -> None:
 def surfaces() -> set[str]:
     """Every surface that a receipt of any stack can name."""
     found = set()
+    tables: Literal["dynamodb", "dynoxide", "moto"]
+    engine: Literal["scan", "managed", "serverless", "local"]
     for tables in ("dynamodb", "dynoxide", "moto"):
         for engine in ("scan", "managed", "serverless", "local"):
-            retention = Retention(tables, engine, 14, 30, 300)  # type: ignore[arg-type]  # each of the two's words
+            retention = Retention(tables, engine, 14, 30, 300)
             found |= {each.surface for each in residuals(retention, datetime(2026, 1, 1, tzinfo=UTC), held=True)}
     return found
 

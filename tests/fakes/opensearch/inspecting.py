@@ -53,14 +53,15 @@ def inspect(found: Sequence[Index], body: Json) -> Json:
 def _accepted(document: Document, query: Json) -> bool:
     allowed("a query of the verifier", query, "bool")
     allowed("it", cast(Json, query["bool"]), "filter")
-    terms = [next(iter(clause["term"].items())) for clause in cast("list[dict[str, Json]]", query["bool"]["filter"])]
+    clauses = cast("list[dict[str, Json]]", cast(Json, query["bool"])["filter"])
+    terms = [next(iter(clause["term"].items())) for clause in clauses]
     if terms[0][0] != "tenant":
         raise NotInTheContract("the verifier stays within a tenant")
     return all(document.source.get(name) == value for name, value in terms)
 
 
 def _groups(documents: Sequence[Document], body: Json) -> Json:
-    composite = cast(Json, cast("dict[str, Json]", cast(Json, body["aggs"])["spaces"])["composite"])
+    composite = cast(Json, cast(Json, cast(Json, body["aggs"])["spaces"])["composite"])
     allowed("a composite", composite, "size", "sources", "after")
     if composite["sources"] != _BY_SPACE or body["size"] != 0:
         raise NotInTheContract("entries are counted by subject and epoch")
