@@ -28,6 +28,8 @@ class StoredAnswer:
     about: frozenset[str] = frozenset()
     whole: bool = True
     """One that is not whole is never kept: the request is to be sent again."""
+    location: str | None = None
+    """Where the answer says to look, by a header."""
 
 
 def about_session(session_id: str) -> str:

@@ -135,6 +135,8 @@ class Application:
             lambda: _stored(operation(call), call),
         )
         response = _response(stored.status, with_user(stored.body, call.user_id))
+        if stored.location is not None:
+            response["headers"]["location"] = stored.location
         if replayed:
             response["headers"][REPLAYED_HEADER] = "true"
         return response
@@ -185,7 +187,8 @@ def _path_values(route: Route, event: Event) -> dict[str, str]:
 
 def _stored(answer: Answer, call: Call) -> StoredAnswer:
     about = spoken_of(answer.body, getattr(call.body, "session_id", None))
-    return StoredAnswer(answer.status, without_user(_body_text(answer), call.user_id), about, answer.whole)
+    body = without_user(_body_text(answer), call.user_id)
+    return StoredAnswer(answer.status, body, about, answer.whole, answer.headers.get("location"))
 
 
 def _body_text(answer: Answer) -> str:

@@ -65,6 +65,7 @@ class DynamoIdempotencyRecords:
                 body=parts[n],
                 parts=len(parts),
                 about=tuple(sorted(answer.about)),
+                location=answer.location,
                 ttl=epoch_seconds(now + KEPT),
             )
             try:
@@ -89,7 +90,8 @@ class DynamoIdempotencyRecords:
             if part is None:
                 return None
             packed += part.body
-        return StoredAnswer(first.status, zlib.decompress(packed).decode(), frozenset(first.about or ()))
+        body = zlib.decompress(packed).decode()
+        return StoredAnswer(first.status, body, frozenset(first.about or ()), location=first.location)
 
     def forget(self, space: Space, about: Set[str]) -> int:
         """One query over the names of the subject's answers, and a batch of deletes when some speak of ``about``."""

@@ -51,6 +51,7 @@ class AnswerRow(Row):
     body = BinaryAttribute(legacy_encoding=False)
     parts = IntAttribute()
     about = TextsAttribute(null=True)
+    location = UnicodeAttribute(null=True)
 
 
 class ClaimRow(Row):
