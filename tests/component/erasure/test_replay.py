@@ -13,11 +13,13 @@ from lethe.domain.access import Tenant
 from lethe.domain.erasure import ErasureState, TheseMemories, WholeSubject, WholeTenant
 from lethe.domain.head import SubjectState
 from lethe.domain.identity import Caller
+from lethe.entry.wiring import operator
 from lethe.errors import NotFound
 from lethe.services.erasure.replay import Replay, Replayed
 from lethe.services.erasure.requests import NamedSession
 from lethe.services.erasure.tenants import TenantAdmission
 from tests.support.erasing import Erasing, ended, rows
+from tests.support.stores import REGION
 from tests.support.subjects import fill
 
 pytestmark = pytest.mark.dynoxide
@@ -173,3 +175,20 @@ def test_what_ended_before_the_backup_is_left_alone(house: Erasing, caller: Call
     since = house.clock.now() - timedelta(days=1)
     done = Replay(house.ledger, house.heads, house.access, house.clock).run(lambda done: None, since)
     assert (done.erasures, done.subjects, done.opened) == (1, 1, 1)
+
+
+def test_the_operators_commands_are_wired(house: Erasing, caller: Caller, dynoxide: str) -> None:
+    models = house.database.models
+    environment = {
+        "AWS_REGION": REGION,
+        "LETHE_DYNAMODB_ENDPOINT": dynoxide,
+        "LETHE_ACCESS_TABLE": table_of(models.tenant),
+        "LETHE_LEDGER_TABLE": table_of(models.erasure),
+        "LETHE_SUBJECTS_TABLE": table_of(models.head),
+    }
+    house.access.put_tenant(Tenant(caller.tenant, house.clock.now()))
+    house.write(caller, "alice")
+    done = house.erase(caller, None, WholeTenant())
+    assert operator.tenant_admission(environment).admit(caller.tenant).fenced is None
+    assert operator.replay(environment).run(lambda done: None) == Replayed(1, 1, 0, 1)
+    assert house.ledger.open() == ((caller.tenant, done.id),)
