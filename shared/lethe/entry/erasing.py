@@ -19,8 +19,8 @@ SPARE: Final = 3.0
 """Seconds that a task leaves of its function's time, to write into the ledger how far it came."""
 
 
-class Unexpected(Exception):  # noqa: N818  # the state machine catches it by this name
-    """Something failed that nobody foresaw; the log says what, by name and place."""
+class Unexpected(Exception):
+    """Something failed that nobody foresaw; the state machine catches it by this name, the log says what it was."""
 
 
 class Task(TypedDict, total=False):
