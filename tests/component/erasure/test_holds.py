@@ -28,12 +28,13 @@ def filled(house: Erasing, caller: Caller) -> Filled:
 
 
 def named(name: str, filled: Filled) -> Wanted:
-    return {
+    scopes: dict[str, Wanted] = {
         "everything": WholeSubject(),
         "one memory": TheseMemories((filled.memories[1].id,)),
         "a session": NamedSession("s-W"),
         "a kind": MemoriesWithin((MemoryKind.PREFERENCE,)),
-    }[name]
+    }
+    return scopes[name]
 
 
 def kept(name: str, filled: Filled) -> set[str]:

@@ -14,6 +14,7 @@ from datetime import timedelta
 import pytest
 
 from lethe.adapters.dynamodb import Database, build_models
+from lethe.adapters.dynamodb.failures import Item
 from lethe.adapters.dynamodb.memory_items import memory_item
 from lethe.adapters.inspection.index import Entries
 from lethe.adapters.opensearch.administration import IndexAdministration
@@ -55,7 +56,7 @@ class Crowd:
         vector = embedded("statement")
         made = [replace(each, embedding=vector, content_hash=f"{space.subject}{each.id}") for each in made]
         subjects, sessions, entities, memories = self.names
-        puts: dict[str, list[dict[str, object]]] = {name: [] for name in self.names}
+        puts: dict[str, list[Item]] = {name: [] for name in self.names}
         for n, each in enumerate(made):
             held = {"pk": {"S": partition}, "sk": {"S": keys.content(each.content_hash)}, "memory_id": {"S": each.id}}
             puts[memories] += [memory_item(space, each), held]
@@ -70,7 +71,7 @@ class Crowd:
                 list(threads.map(lambda some, to=name: self._put(to, some), stretches))
         return made
 
-    def _put(self, name: str, items: list[dict[str, object]]) -> None:
+    def _put(self, name: str, items: list[Item]) -> None:
         requests = [{"PutRequest": {"Item": item}} for item in items]
         answer = self.house.inspected.batch_write_item(RequestItems={name: requests})  # type: ignore[dict-item]
         assert not answer["UnprocessedItems"]
