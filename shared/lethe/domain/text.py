@@ -291,16 +291,20 @@ def _language_by_script(sample: str) -> str | None:
     return tag if count * 5 >= letters else None
 
 
+_NAME: Final = re.compile(r"[^\W\d_]{2,}")
+_OWNED: Final = re.compile(r"(\w+)(?:['’]s(?!\w))?", re.IGNORECASE)
+
+
 def without_name(text: str, name: str | None) -> str:
     """``text`` without the words of ``name`` where both are written alike but for case; "Ann's" goes whole.
 
-    Words of one letter and numbers stay: they are no names.
+    Words of one letter and numbers stay: they are no names. No pattern is made of the name: ``re`` would keep it for
+    as long as the process lives, beyond the user's erasure.
     """
-    words = [word for word in re.findall(r"[^\W\d_]{2,}", name or "") if not is_unspaced(word)]
+    words = {word.casefold() for word in _NAME.findall(name or "") if not is_unspaced(word)}
     if not words:
         return text
-    own = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    left = " ".join(re.sub(rf"(?<!\w)(?:{own})(?:['’]s)?(?!\w)", " ", text, flags=re.IGNORECASE).split())
+    left = " ".join(_OWNED.sub(lambda found: " " if found[1].casefold() in words else found[0], text).split())
     return left if _LATIN_WORD.search(left) else text
 
 
