@@ -63,6 +63,8 @@ BODIES: Mapping[str, dict[str, Any]] = {
     "append_messages": {"messages": [MESSAGE, {"role": "assistant", "content": "ok"}], "remember": True,
     "ttl_seconds": 3600},
     "end_session": {},
+    "begin_erasure": {"scope": {"kind": "fact", "created_before": "2020-01-01T00:00:00Z"}, "reason": CANARY},
+    "place_hold": {"scope": {"session_id": "s-1"}, "reason": CANARY},
     "add_memories": {"text": f"{CANARY} lives in Oslo", **STATEMENT},
     "add_batch": {"items": [{"text": f"{CANARY} one", **STATEMENT}, {"text": "two"}]},
     "search_memories": {

@@ -41,16 +41,21 @@ def test_every_post_put_and_patch_may_carry_a_key(api: Api) -> None:
         "change_memory": (f"/v1/memories/{memory['id']}", {"version": 1, "pinned": True}),
         "put_entity": ("/v1/entities/animals", {"value": 12, "category": "profile"}),
         "recall": ("/v1/recall", {"query": "goats"}),
+        "begin_erasure": ("/v1/erasures", {"scope": {"session_id": "another"}}),
+        "place_hold": ("/v1/holds/case-7", {"scope": {"session_id": "s"}}),
+        "admit_subject": ("/v1/subjects/ann/admit", {}),
     }
     routes = [r for r in ROUTES if r.permissions and r.method in ("POST", "PUT", "PATCH")]
     assert {route.operation for route in routes} == requests.keys()
     for route in routes:
         path, body = requests[route.operation]
         headers = {"idempotency-key": route.operation}
-        replies = [api.send(route.method, path, {"user_id": "ann", **body}, headers=headers) for _ in range(2)]
+        sent = {"user_id": "ann", **body} if route.body is not None else None
+        replies = [api.send(route.method, path, sent, headers=headers) for _ in range(2)]
         assert replies[0].status < 300, replies[0].text
         assert (replies[1].status, replies[1].raw) == (replies[0].status, replies[0].raw), route.key
         assert replies[1].headers["idempotency-replayed"] == "true"
+        assert replies[1].headers.get("location") == replies[0].headers.get("location")
     assert api.get("/v1/entities/animals", user_id="ann").ok()["version"] == 1
     assert api.get("/v1/sessions/s", user_id="ann").ok()["messages"] == 2
 
