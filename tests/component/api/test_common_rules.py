@@ -21,7 +21,7 @@ USER_IDS_IN_BODIES = [r for r in PROTECTED if r.body is not None]
 def filled(route: Route) -> str:
     """The path of a route with harmless values in it."""
     path = route.path.replace("{id}", "mem_01ARZ3NDEKTSV4RRFFQ69G5FAV").replace("{user_id}", "ann")
-    return path.replace("{session_id}", "s-1").replace("{key}", "city")
+    return path.replace("{session_id}", "s-1").replace("{key}", "city").replace("{name}", "case-7")
 
 
 @pytest.mark.parametrize("path", ["/v1/health", "/v1/openapi.json", "/docs"])
