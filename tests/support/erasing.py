@@ -187,7 +187,7 @@ class Erasing:
         task: StepName | None = ORDER[0]
         while task is not None:
             try:
-                done = self.worker.run(task, erasure.tenant, erasure.id, time_left)
+                done = self.worker.run_on(task, erasure.tenant, erasure.id, time_left)
             except LeftBehind as error:
                 self.worker.fail(erasure.tenant, erasure.id, error.code)
                 break

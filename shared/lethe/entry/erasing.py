@@ -48,8 +48,8 @@ class Outcome(TypedDict, total=False):
 class Tasks(Protocol):
     """Runs tasks; ``services.erasure.worker`` does."""
 
-    def run(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
-        """A stretch of a task."""
+    def run_on(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
+        """A stretch of a task, and of those behind it that need not wait."""
         ...
 
     def fail(self, tenant: str, erasure_id: str, why: str) -> None:
@@ -104,7 +104,7 @@ class EraseApplication:
             return {"task": task, "tenant": tenant, "erasure": erasure, "done": True}
         if task not in set(StepName):
             raise InvalidInput.of("task", "not a step of an erasure")
-        done = self._tasks.run(StepName(task), tenant, erasure, time_left)
+        done = self._tasks.run_on(StepName(task), tenant, erasure, time_left)
         return {
             "task": done.following or task,
             "tenant": tenant,

@@ -12,20 +12,25 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 
 from lethe.adapters.dynamodb import Database, build_models
+from lethe.adapters.dynamodb.models import Models
 from lethe.adapters.dynamodb.purge import DynamoPurge
 from lethe.domain.erasure import Erasure, ErasureState, StepName, WholeSubject
 from lethe.domain.identity import Caller, Space
 from lethe.errors import Throttled, Unavailable, VersionConflict
 from lethe.ports import Stock
-from tests.conftest import Shared
 from tests.support.erasing import KEY, ORDER, Erasing
 from tests.support.faulty import LOST, Answer, Call, FaultyClient, after, before, refused
+from tests.support.quick_client import QuickClient
 from tests.support.stores import REGION, drop_tables, new_tables
 from tests.support.subjects import fill
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 pytestmark = [pytest.mark.dynoxide, pytest.mark.timeout(900)]
 
@@ -91,14 +96,13 @@ class PlannedClient(FaultyClient):
 class World:
     """Tables that all schedules share; each has a tenant of its own, and the verifier looks at partitions."""
 
-    client: object
-    tables: object
+    client: DynamoDBClient
+    models: Models
 
     def house(self, plan: Mapping[tuple[str, int], Callable[[Call], Answer]], half: Site | None = None) -> Erasing:
-        faulty = PlannedClient(self.client, plan)  # type: ignore[arg-type]  # the fixture's client
+        faulty = PlannedClient(self.client, plan)
         faulty.half = half
-        models = build_models(self.tables, REGION)  # type: ignore[arg-type]  # the fixture's tables
-        return Erasing(Database(faulty.as_client(), models), faulty.as_client(), whole_tables=False)
+        return Erasing(Database(faulty.as_client(), self.models), faulty.as_client(), whole_tables=False)
 
     def calm(self) -> Erasing:
         return self.house({})
@@ -106,11 +110,10 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(dynoxide: str) -> Iterator[World]:
-    shared = Shared()
-    client = shared.client("dynoxide", dynoxide)
-    tables = new_tables(client)
-    yield World(client, tables)
-    drop_tables(client, tables)
+    client = QuickClient(dynoxide)
+    tables = new_tables(client.as_client())
+    yield World(client.as_client(), build_models(tables, REGION))
+    drop_tables(client.as_client(), tables)
     client.close()
 
 
@@ -129,7 +132,7 @@ def machine(house: Erasing, erasure: Erasure, calm: Erasing) -> Erasure:
     while task is not None:
         for _ in range(8):
             try:
-                done = house.worker.run(task, erasure.tenant, erasure.id, lambda: 300.0)
+                done = house.worker.run_on(task, erasure.tenant, erasure.id, lambda: 300.0)
                 break
             except (Unavailable, Throttled, VersionConflict, Killed):
                 assert task is StepName.RECEIPT or calm.read(erasure).receipt_id is None

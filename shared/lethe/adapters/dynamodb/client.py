@@ -55,7 +55,7 @@ def make_client(region: str, endpoint: str | None = None, timeouts: Timeouts | N
     events = client.meta.events
     for operation in _READS:
         events.register(f"before-parse.dynamodb.{operation}", _parse_fast)
-    for operation in (*_READS, "TransactWriteItems"):
+    for operation in (*_READS, "TransactWriteItems", "BatchWriteItem"):
         # The stubs know no handler that answers; this event asks for the parameters to go on with.
         events.register(f"provide-client-params.dynamodb.{operation}", cast("Callable[..., None]", _serialise_fast))
         events.register(f"before-call.dynamodb.{operation}", _send_serialised)

@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as all_of
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, cast
 
 from pynamodb.expressions.condition import Condition
@@ -280,11 +281,20 @@ class Database:
 
     def delete_many(self, row: type[Row], keys: Iterable[tuple[str, str]]) -> None:
         """Delete items, whatever their state; up to 25 in one call, calls at once."""
+        self.delete_beside(row, keys, lambda: None)
+
+    def delete_beside(self, row: type[Row], keys: Iterable[tuple[str, str]], beside: Callable[[], Result]) -> Result:
+        """``delete_many``, and what ``beside`` answers, which is called at the same time."""
         requests: list[Request] = [
             {"DeleteRequest": {"Key": {"pk": {"S": pk}, "sk": {"S": sk}}}} for pk, sk in dict.fromkeys(keys)
         ]
-        stretches = [requests[n : n + WRITE_LIMIT] for n in range(0, len(requests), WRITE_LIMIT)]
-        self.at_once(lambda s: self._write_batch(table_of(row), s), stretches)
+        table = table_of(row)
+        deletions: list[Callable[[], Result | None]] = [
+            partial(self._write_batch, table, requests[n : n + WRITE_LIMIT])
+            for n in range(0, len(requests), WRITE_LIMIT)
+        ]
+        answer, *_ = self.at_once(lambda call: call(), [beside, *deletions])
+        return cast("Result", answer)
 
     def _write_batch(self, table: str, requests: Sequence[Request]) -> None:
         left: object = requests

@@ -19,6 +19,8 @@ from lethe.services.spaces import ended_spaces
 TO_GO_ON: Final = 8.0
 """Seconds that must be left for one more subject."""
 _PAGE: Final = 100
+_OF_COPIES: Final = (StepName.INDEX, StepName.DERIVED)
+"""Steps that delete copies alone, which no hold keeps."""
 
 
 @immutable
@@ -90,7 +92,7 @@ class WholeDeletion:
         for part in self._parts(erasure, cursor):
             if isinstance(erasure.scope, WholeTenant):
                 self._fence(erasure, part)  # a first writer may have come between the tenant's fence and now
-            holds = self._holds.of_subject(erasure.tenant, part.subject)
+            holds = () if step in _OF_COPIES else self._holds.of_subject(erasure.tenant, part.subject)
             for space in ended_spaces(erasure.tenant, part.subject, part.epochs):
                 for delete in self._steps[step]:
                     purged = delete(space, holds, time_left)
