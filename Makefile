@@ -9,7 +9,7 @@ SOURCES := shared/lethe local/lethe_local client/lethe_client functions
 RUN := PYTHONUNBUFFERED=1 $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test check fmt lock clean bench-quality bench-scale bench-speed
+.PHONY: help demo dev test check fmt lock clean bench-erasure bench-quality bench-scale bench-speed
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -35,6 +35,9 @@ check: $(VENV)/.development ## lint, types, import rules
 fmt: $(VENV)/.development ## format and mend what can be mended
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
+
+bench-erasure: $(VENV)/.development ## time of erasures of 50 to 100,000 records, beside bare deletion (ten minutes)
+	$(RUN) -m bench.erasure --docs docs/erasure.md
 
 bench-quality: $(VENV)/.development ## retrieval quality over the four sets in ../shared/data
 	$(RUN) -m bench.quality --data ../shared/data
