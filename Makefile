@@ -23,8 +23,12 @@ demo: $(LAPTOP) ## set everything up and watch an agent's memory work on a real 
 dev: $(LAPTOP) ## serve the API on localhost (PORT=8700; FRESH=1 starts empty; OPENSEARCH=1 with a search index)
 	@exec env $(RUN) -m lethe_local.dev
 
-test: $(VENV)/.development ## all tests; PYTEST= takes more arguments
-	$(BIN)/python -m pytest $(PYTEST)
+# In groups, each in one process and the longest first: tests/support/spreading.py.
+JOBS ?= 2
+SPREAD := $(if $(filter-out 0 1,$(JOBS)),--numprocesses=$(JOBS) --dist=loadscope --no-loadscope-reorder)
+
+test: $(VENV)/.development ## all tests, in two processes (JOBS=1: in one); PYTEST= takes more arguments
+	$(BIN)/python -m pytest $(SPREAD) $(PYTEST)
 
 check: $(VENV)/.development ## lint, types, import rules
 	$(BIN)/ruff format --check .

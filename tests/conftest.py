@@ -25,6 +25,8 @@ from tests.support.stores import PATIENT, REGION, ROOT, Stores, drop_tables, fak
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
+pytest_plugins = ("tests.support.spreading",)
+
 # botocore signs requests even to loopback.
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
@@ -198,14 +200,3 @@ def tenant(api_stack: ApiStack) -> TenantOnStack:
 def api(tenant: TenantOnStack) -> Api:
     """A client with a key that may do everything for every user of an empty tenant."""
     return tenant.admin
-
-
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """With LETHE_FORBID_SKIPS a skipped test fails the run: CI has everything that tests need."""
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or exitstatus != 0 or not os.environ.get("LETHE_FORBID_SKIPS"):
-        return
-    skipped = len(reporter.stats.get("skipped", []))
-    if skipped:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        reporter.write_line(f"{skipped} skipped, which LETHE_FORBID_SKIPS makes a failure", red=True)

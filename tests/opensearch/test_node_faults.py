@@ -26,8 +26,10 @@ from tests.support.search_worlds import EMBEDDER, LABEL, World, node_world, text
 
 pytestmark = [pytest.mark.opensearch, pytest.mark.timeout(600)]
 
-WITHIN = 2.5
-LIMIT_SECONDS = 10.0
+WITHIN = 8.0
+"""Seconds that a search waits for the node: more than a function's 2.5, since other tests run beside these."""
+
+LIMIT_SECONDS = 30.0
 """By then every search has an answer, right or refused; not a measure of speed."""
 
 
