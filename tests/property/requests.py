@@ -331,6 +331,7 @@ class Generator:
             "id": rng.choice([MISSING, *self._known.memory_ids]),
             "session_id": rng.choice(["s-1", "s-ann"]),
             "key": rng.choice(["k-1", "e-ann"]),
+            "name": rng.choice(["case-1", "case-ann"]),
             "user_id": quote(user_id, safe=""),
         }
         headers = [("authorization", f"Bearer {key}")]
