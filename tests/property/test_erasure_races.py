@@ -151,7 +151,7 @@ class Race:
     # Who writes.
 
     def writer(self, chance: random.Random) -> None:
-        for number in range(7):
+        for number in range(6):
             with self.request():
                 space, kind = self.house.write(self.caller, USER), chance.randrange(3)
                 self.rest(chance, slow=0.3 if kind == 1 else 0.1)
@@ -173,7 +173,7 @@ class Race:
 
     def summariser(self, chance: random.Random) -> None:
         """Makes a memory of what a session says, in the space that was opened before it was read."""
-        for number in range(4):
+        for number in range(3):
             with self.request():
                 space = self.house.write(self.caller, USER)
                 now = self.house.clock.now()
@@ -188,7 +188,7 @@ class Race:
 
     def decay(self, chance: random.Random) -> None:
         """Writes back what it read, fainter."""
-        for _ in range(4):
+        for _ in range(3):
             with self.request():
                 space = self.house.spaces.for_changing(self.caller, USER)
                 found = self.house.memories.all(space)
@@ -199,7 +199,7 @@ class Race:
 
     def importer(self, chance: random.Random) -> None:
         """Batches that are stored without the head in their transactions."""
-        for batch in range(2):
+        for batch in range(chance.randint(1, 2)):
             with self.request():
                 space = self.house.write(self.caller, USER)
                 self.rest(chance, slow=0.4)
@@ -225,12 +225,11 @@ class Race:
 
     def perform(self, chance: random.Random, number: int) -> StoredAnswer:
         """What the request does: it opens its own space, as each operation does, reads and writes."""
-        self.rest(chance)
         space = self.house.write(self.caller, USER)
         read = [each.text for each in self.house.memories.all(space)[:3]]
         made = self._memory(tagged(f"asked {number}", space.epoch))
         self.house.memories.add(space, [made])
-        self.rest(chance)
+        self.rest(chance, slow=0.5)
         return StoredAnswer(201, f"{made.text} beside {read}", frozenset({made.id}))
 
     # Who reads.
@@ -246,7 +245,7 @@ class Race:
 
     def rest_a_little(self, chance: random.Random) -> None:
         """Between two rounds of what goes on to the end."""
-        time.sleep(chance.random() * 0.1)
+        time.sleep(0.03 + chance.random() * 0.1)
 
     def read(self, space: Space) -> list[str]:
         """Everything that recall could be given in ``space``."""
@@ -335,8 +334,8 @@ class Race:
         assert space.epoch == self.ended + 1
         for kind in range(3):
             self.write_one(space, f"last {kind}", kind)
-        for _ in range(2):
-            self.indexer.apply([*(self.shown | self.hints()).values()])
+        everything = [*(self.shown | self.hints()).values()]
+        self.indexer.apply([*everything, *everything[:10]])
         assert not self.index.of_ended(space.subject, self.ended)
         stored = {each.id for each in self.house.memories.all(space)}
         assert self.index.memories(space) == stored

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import json
 import random
+import re
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +21,8 @@ from tests.support.api import Api, ApiStack
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.client import SFNClient
 
+_BASE64 = re.compile(rb"eJ[A-Za-z0-9+/]{20,}")
+"""How base64 begins of what zlib packs."""
 _LETTERS = "bcdfghjklmnpqrstvwxz"
 
 CONTENT, AUTHOR, MESSAGE, NOTED = "content", "author", "message", "noted"
@@ -109,9 +115,24 @@ def stored(stack: ApiStack) -> str:
     return "\n".join(json.dumps(item, default=_readable) for item in stack.everything_stored())
 
 
+def answers(stack: ApiStack) -> str:
+    """The stored answers of requests with a key, as text."""
+    items = (item for item in stack.everything_stored() if "body" in item and "parts" in item)
+    return "\n".join(json.dumps(item, default=_readable) for item in items).replace("\\", "")
+
+
 def _readable(value: object) -> str:
-    """Bytes as they are, so that a word in them is seen."""
-    return bytes(value).decode("latin-1") if isinstance(value, bytes) else str(value)
+    """Bytes unpacked, as those of stored answers are, and as they are, so that a word in them is seen."""
+    return str(value) if not isinstance(value, bytes) else (value + b"".join(_unpacked(value))).decode("latin-1")
+
+
+def _unpacked(content: bytes) -> Iterator[bytes]:
+    """What unfolds from every place where something packed by zlib may begin, bare or in base64 as a file has it."""
+    packed = [content[found.start() :] for found in re.finditer(rb"\x78\x9c", content)]
+    packed += [base64.b64decode(found[0][: len(found[0]) // 4 * 4]) for found in _BASE64.finditer(content)]
+    for each in packed:
+        with suppress(zlib.error):
+            yield zlib.decompressobj().decompress(each, 1_000_000)
 
 
 def executions(stack: ApiStack) -> str:
@@ -156,6 +177,7 @@ def files_with(mark: str, folder: Path) -> dict[str, int]:
     found: dict[str, int] = {}
     for path in _files(folder):
         content = path.read_bytes()
+        content += b"".join(_unpacked(content))
         count = content.count(mark.encode()) + content.count(mark.encode("utf-16-le"))
         if count:
             found[str(path.relative_to(folder))] = count

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lethe.adapters.inspection.index import Entries
 from lethe.adapters.opensearch.administration import IndexAdministration
@@ -125,9 +126,15 @@ def left_of(client: DynamoDBClient, tables: Sequence[str], last: dict[tuple[str,
                 partition, sort = str(item["pk"]["S"]), str(item["sk"]["S"])
                 tenant, subject, *rest = [*partition.split("#"), ""]
                 ended = last.get((tenant, subject), 0)
-                if any(epoch <= ended for epoch in _epochs(rest[0], sort, str(item))):
+                if any(epoch <= ended for epoch in _epochs(rest[0], sort, _text(item))):
                     found.append((partition, sort))
     return found
+
+
+def _text(item: Mapping[str, Any]) -> str:
+    """Everything in an item; the body of a stored answer is packed."""
+    body = item.get("body", {}).get("B")
+    return str(item) + ("" if body is None else zlib.decompress(body).decode())
 
 
 def _epochs(partition: str, sort: str, text: str) -> list[int]:

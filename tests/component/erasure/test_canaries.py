@@ -32,6 +32,7 @@ from tests.support.canaries import (
     USER,
     VALUE,
     Canaries,
+    answers,
     compact,
     executions,
     files_with,
@@ -106,6 +107,7 @@ def test_nothing_of_a_user_is_left(tmp_path: Path, capfd: pytest.CaptureFixture[
         tell_everything(api, words)
         assert words.of(KEPT, stored(stack)) == set(KEPT)
         assert words.of((USER, QUERY), stored(stack)) == set()
+        assert f"My {words[TEXT]} is" in answers(stack), "stored answers are unpacked"
         assert in_memory(words.mark), "what is searched for can be found"
 
         told = forget(stack, api, words)
