@@ -9,6 +9,7 @@ LetheError
 ├── Conflict                409
 │   └── InProgress          409  the first request with this idempotency key still runs
 ├── Erased                  410  a write for an erased subject
+│   ├── NotAdmitted         410  ... and not admitted again
 │   └── AnswerErased        410  a repetition whose first answer went with what it spoke of
 ├── VersionConflict         412  carries the current version
 ├── TooLarge                413
@@ -117,6 +118,13 @@ class Erased(LetheError):
     """A write for a subject that was erased and not admitted again."""
 
     status, code, title = 410, "erased", "This subject was erased"
+
+
+class NotAdmitted(Erased):
+    """The same, where an admission would help."""
+
+    def __init__(self) -> None:
+        super().__init__("this user was erased; POST /v1/subjects/{user_id}/admit lets memory begin anew")
 
 
 class AnswerErased(Erased):

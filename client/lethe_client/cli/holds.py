@@ -49,6 +49,7 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
 
 def _release(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     with open_client(around) as client:
+        client.holds.get(options.name)  # a name that was mistyped must not look as if it had been let go
         client.holds.release(options.name)
     if output.as_json:
         output.json({"name": options.name, "released": True})

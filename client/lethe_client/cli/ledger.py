@@ -66,4 +66,8 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError("not a time such as 2026-03-01T12:00:00Z") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if moment.tzinfo is None:
+        raise argparse.ArgumentTypeError("a time without an offset: end it with Z for UTC")
+    if moment > datetime.now(UTC):
+        raise argparse.ArgumentTypeError("no table can have been restored to a time that is still to come")
+    return moment

@@ -90,16 +90,18 @@ class Residual:
     what: str
 
 
-def residuals(retention: Retention, done: datetime, held: bool) -> tuple[Residual, ...]:
+def residuals(retention: Retention, done: datetime, held: bool, whole: bool = True) -> tuple[Residual, ...]:
     """Every surface that may hold something of what was gone from all stores at ``done``, by name.
 
-    ``held``: whether records were kept because of a hold; they are a surface, too, until the hold is released.
+    ``held``: whether records were kept because of a hold; they are a surface, too, until the hold is released. Of a
+    ``whole`` user they are unreadable, of a part they can be read as before.
     """
     found = [*_tables(retention, done), *_index(retention, done), *_memory(retention, done)]
     if retention.tables == "dynamodb":
         found += _operation(retention, done)
     if held:
-        what = "records that a hold keeps, unreadable; a further receipt follows its release"
+        how = "unreadable" if whole else "still readable and outside of what is promised here"
+        what = f"records that a hold keeps, {how}; a further receipt follows its release"
         found.append(Residual("held_records", Carries.CONTENT, None, Basis.NONE, what))
     return tuple(sorted(found, key=lambda residual: residual.surface))
 

@@ -149,7 +149,9 @@ def _refuse(route: Route) -> HttpResponse:
 
 def _refuse_fenced(route: Route) -> HttpResponse:
     """Raises NotFound where something would be read, Erased where it would be written."""
-    raise NotFound if Permission.READ in route.permissions else Erased
+    if Permission.READ in route.permissions:
+        raise NotFound
+    raise Erased("this whole tenant was erased; its operator admits it again by: lethe tenants admit NAME")
 
 
 def _same_body(raw: bytes) -> str:

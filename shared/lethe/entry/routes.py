@@ -331,6 +331,7 @@ ROUTES: tuple[Route, ...] = (
         "The signed proof of an erasure",
         _SEE_ERASURES,
         {200: None},
+        query=erasures.ReadReceipt,
     ),
     Route(
         "PUT",

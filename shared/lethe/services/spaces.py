@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, Space, subject_of
-from lethe.errors import Erased, Forbidden, InvalidInput, NotFound
+from lethe.errors import Forbidden, InvalidInput, NotAdmitted, NotFound
 from lethe.ports import Clock, SubjectHeads
 
 _FIRST_EPOCH = 1
@@ -101,7 +101,7 @@ class Spaces:
 
 def _writable(head: SubjectHead) -> Space:
     if head.state is not SubjectState.ACTIVE:
-        raise Erased
+        raise NotAdmitted
     return _space(head)
 
 

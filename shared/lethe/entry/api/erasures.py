@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from lethe.domain import ids
 from lethe.domain.erasure import MemoriesWithin, TheseMemories, WholeSubject, WholeTenant
 from lethe.domain.memory import MemoryKind
 from lethe.entry.api.types import Body, ClientId, Cursor, Limit, OneOrMore, Out, Query, Time, TimeOut, UserId, refused
@@ -13,7 +14,18 @@ from lethe.services.erasure.requests import NamedSession, Wanted
 
 MOST_MEMORIES = 1_000
 
-MemoryId = Annotated[str, Field(pattern=r"^mem_[0-7][0-9A-HJKMNP-TV-Z]{25}$")]
+
+def _memory_id(value: str) -> str:
+    if not ids.is_id(value, ids.MEMORY):
+        raise refused("must be the id of a memory: mem_ and a ULID")
+    return value
+
+
+MemoryId = Annotated[
+    str,
+    Field(json_schema_extra={"pattern": "^mem_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}),
+    AfterValidator(_memory_id),
+]
 Reason = Annotated[str, Field(min_length=1, max_length=500)]
 
 
@@ -29,10 +41,17 @@ class ScopeIn(Body):
 
     @model_validator(mode="after")
     def _names_one_thing(self) -> Self:
-        ranged = {"kind", "created_after", "created_before"} & self.model_fields_set
-        named = [name for name in ("tenant", "subject", "session_id", "memory_ids") if getattr(self, name, None)]
+        ranged = [name for name in ("kind", "created_after", "created_before") if getattr(self, name) is not None]
+        wholes = [name for name in ("tenant", "subject", "session_id", "memory_ids") if name in type(self).model_fields]
+        named = [name for name in wholes if getattr(self, name)]
         if len(named) + bool(ranged) != 1:
-            raise refused("name one thing: subject, session_id, memory_ids, or a kind and times")
+            raise refused(
+                f"name one thing: {', '.join(wholes)}, or at least one of kind, created_after, created_before"
+            )
+        if self.kind == []:
+            raise refused("name at least one kind, or leave it out", "kind")
+        if self.created_after and self.created_before and self.created_after >= self.created_before:
+            raise refused("must be later than created_after", "created_before")
         return self
 
     def wanted(self) -> Wanted:
@@ -66,10 +85,17 @@ class AskErasure(Body):
 
 
 class ListErasures(Query):
-    """Which erasures to list."""
+    """Which erasures to list: of all users that the key covers, or of one."""
 
+    user_id: UserId | None = None
     limit: Limit = 50
     cursor: Cursor | None = None
+
+
+class ReadReceipt(Query):
+    """Which receipt of an erasure: the newest, or one that it names."""
+
+    receipt_id: str | None = None
 
 
 class StepOut(Out):
@@ -95,6 +121,8 @@ class ErasureOut(Out):
 
     id: str
     state: Literal["accepted", "running", "completed", "completed_with_holds", "failed"]
+    subject: str | None
+    """The keyed hash of the user, as in receipts and in the audit trail; null for a whole tenant."""
     scope: dict[str, JsonValue]
     requested_at: TimeOut
     unreadable_since: TimeOut | None

@@ -23,12 +23,13 @@ from lethe.entry.api.erasures import (
     ListErasures,
     ListHolds,
     PlaceHold,
+    ReadReceipt,
     StepOut,
     VerificationOut,
 )
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
-from lethe.errors import Forbidden, NotFound
+from lethe.errors import Forbidden, InvalidInput, NotFound
 from lethe.ports import Receipts
 from lethe.services.erasure.requests import ErasureRequests, NamedSession
 from lethe.services.holds import HoldDesk
@@ -84,6 +85,8 @@ class ErasureOperations:
         body = call.body_as(AskErasure)
         if body.scope.tenant and call.caller.subjects != (EVERY_USER,):
             raise Forbidden("scope: a whole tenant is for keys that cover every user")
+        if body.scope.tenant and call.user_id is not None:
+            raise InvalidInput.of("user_id", "leave it out: the scope is a whole tenant, which is every user")
         wanted = body.scope.wanted()
         return _begun(self._requests.begin(call.caller, call.user_id, wanted, body.reason, call.time_left))
 
@@ -99,18 +102,23 @@ class ErasureOperations:
     def list(self, call: Call) -> Answer:
         """Erasures, newest first."""
         query = call.query_as(ListErasures)
-        binding = {"list": "erasures"}
-        page = self._requests.list(call.caller, query.limit, self._cursors.read(query.cursor, call.caller, binding))
+        subject = self._requests.subject(call.caller, query.user_id)
+        binding = {"list": "erasures", "subject": subject or ""}
+        start = self._cursors.read(query.cursor, call.caller, binding)
+        page = self._requests.list(call.caller, query.limit, start, subject)
         erasures = [_erasure_out(erasure) for erasure in page.items]
         next_cursor = self._cursors.write(page.next_key, call.caller, binding)
         return Answer(200, ErasuresOut(erasures=erasures, next_cursor=next_cursor))
 
     def receipt(self, call: Call) -> Answer:
-        """The newest signed receipt of an erasure, as it was signed."""
+        """A signed receipt of an erasure, as it was signed: the newest, or the one that is named."""
         erasure = self._requests.read(call.caller, call.path["id"])
-        if erasure.receipt_id is None:
+        wanted = call.query_as(ReadReceipt).receipt_id or erasure.receipt_id
+        if wanted is None:
             raise NotFound("there is no receipt yet")
-        document = self._receipts.read(call.caller.tenant, erasure.receipt_id)
+        if wanted not in erasure.receipts:
+            raise NotFound
+        document = self._receipts.read(call.caller.tenant, wanted)
         if document is None:
             raise NotFound
         return Answer(200, canonical(document))
@@ -157,6 +165,7 @@ def _erasure_out(erasure: Erasure) -> ErasureOut:
     return ErasureOut(
         id=erasure.id,
         state=erasure.state.value,
+        subject=erasure.subject,
         scope=_JSON.validate_python(scope_json(erasure.scope)),
         requested_at=erasure.requested_at,
         unreadable_since=erasure.unreadable_since,

@@ -85,7 +85,7 @@ class ErasureRequests:
         new = self._of_part(caller, subject, head, wanted, None)
         counted = self._partial.count(new)
         if counted.held:
-            raise Conflict("a legal hold keeps it")
+            raise Conflict("a legal hold keeps it; POST /v1/erasures erases what no hold keeps")
         if not any(found for _, found in counted.found):
             return None
         if version is not None:
@@ -202,11 +202,15 @@ class ErasureRequests:
             raise NotFound
         return erasure
 
-    def list(self, caller: Caller, limit: int, start: str | None) -> Page[Erasure]:
-        """Erasures of the caller's tenant, newest first, of users that the key covers."""
+    def subject(self, caller: Caller, user_id: str | None) -> str | None:
+        """The subject of a user that is named. Raises Forbidden when the key does not cover him."""
+        return None if user_id is None else self._spaces.subject(caller, user_id)
+
+    def list(self, caller: Caller, limit: int, start: str | None, subject: str | None = None) -> Page[Erasure]:
+        """Erasures of the caller's tenant, newest first, of users that the key covers, or of one subject alone."""
         return accepted_pages(
             lambda most, after: self._ledger.page(caller.tenant, most, after),
-            lambda erasure: _covers(caller, erasure),
+            lambda erasure: _covers(caller, erasure) and subject in (None, erasure.subject),
             lambda erasure: erasure.id,
             limit,
             start,
