@@ -89,12 +89,21 @@ def _strand(entry: JsonObject) -> int:
 
 
 def _object(line: str) -> JsonObject:
-    """A line that is no JSON object counts as an empty one, which fits nowhere."""
+    """A line that is no JSON object counts as an empty one, which fits nowhere; so does one that names a member twice,
+    since two readers could read it in two ways.
+    """
     try:
-        value: JsonValue = json.loads(line)
+        value: JsonValue = json.loads(line, object_pairs_hook=_once)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _once(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    found = dict(members)
+    if len(found) != len(members):
+        raise ValueError("a member is named twice")
+    return found
 
 
 def noted_ends(noted: JsonValue) -> Ends:

@@ -6,14 +6,15 @@ from datetime import datetime
 
 from lethe.domain import ids
 from lethe.domain.entity import Entity, EntityCategory, guarded
+from lethe.domain.holds import HoldTarget, holding
 from lethe.domain.idempotency import about_entity, about_value
-from lethe.domain.identity import Space
+from lethe.domain.identity import Space, session_of
 from lethe.domain.immutable import immutable
 from lethe.domain.json_path import JsonPath
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Origin
-from lethe.errors import Forbidden, NotFound
-from lethe.ports import Clock, Entities, IdempotencyRecords, Ids
+from lethe.errors import Conflict, Forbidden, NotFound
+from lethe.ports import Clock, Entities, Holds, IdempotencyRecords, Ids
 
 
 @immutable
@@ -63,8 +64,18 @@ class EntityQuery:
 class EntityDesk:
     """Use cases on entities."""
 
-    def __init__(self, entities: Entities, answers: IdempotencyRecords, clock: Clock, new_ids: Ids) -> None:
+    def __init__(
+        self,
+        entities: Entities,
+        answers: IdempotencyRecords,
+        holds: Holds,
+        clock: Clock,
+        new_ids: Ids,
+        master_key: bytes,
+    ) -> None:
         self._entities = entities
+        self._holds = holds
+        self._master_key = master_key
         self._answers = answers
         self._clock = clock
         self._ids = new_ids
@@ -124,7 +135,17 @@ class EntityDesk:
     def delete(self, space: Space, key: str, session_id: str | None, version: int | None = None) -> None:
         """Delete value, history and stored answers that show them; deleting what is gone already is no error.
 
-        With ``version`` only if that is the current one. Raises VersionConflict.
+        With ``version`` only if that is the current one. Raises VersionConflict, and Conflict when a hold keeps it.
         """
+        if space.holds and self._is_held(space, session_id):
+            raise Conflict("a legal hold keeps it")
         self._entities.delete(space, key, session_id, version)
         self._answers.forget(space, {about_entity(key)})
+
+    def _is_held(self, space: Space, session_id: str | None) -> bool:
+        """Whether a hold on everything, or on the session that a value holds in, keeps it."""
+        session = None
+        if session_id is not None:
+            session = session_of(space.tenant, space.subject, session_id, self._master_key)
+        holds = self._holds.of_subject(space.tenant, space.subject)
+        return holding(holds, HoldTarget(session=session)) is not None

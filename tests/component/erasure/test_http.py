@@ -350,3 +350,54 @@ def test_a_whole_tenant_is_erased(api_stack: ApiStack, tenant: TenantOnStack) ->
     last = ended(api_stack, eraser, erasure_id)
     assert (last["state"], last["scope"]) == ("completed", {"tenant": True})
     eraser.get(f"/v1/erasures/{erasure_id}/receipt").ok()
+
+
+def test_a_scope_of_nothing_is_no_scope(api: Api) -> None:
+    memory = api.remember("I keep bees")
+    nothing: list[dict[str, object]] = [
+        {"kind": None},
+        {"kind": []},
+        {"created_after": None, "created_before": None},
+        {"subject": 1},
+        {"subject": False},
+        {"kind": None, "subject": None, "session_id": None, "memory_ids": None},
+        {"created_after": "2026-02-01T00:00:00Z", "created_before": "2026-01-01T00:00:00Z"},
+    ]
+    for scope in nothing:
+        api.post("/v1/erasures", {"user_id": "ann", "scope": scope}).problem(422, "invalid")
+        api.put("/v1/holds/h", {"user_id": "ann", "scope": scope}).problem(422, "invalid")
+    refused = api.post("/v1/erasures", {"user_id": "ann", "scope": {"tenant": True}})
+    assert refused.fields() == ["user_id"]
+    assert api.get(f"/v1/memories/{memory['id']}", user_id="ann").ok()["text"] == "I keep bees"
+    assert api.get("/v1/erasures", user_id="ann").ok()["erasures"] == []
+
+
+def test_no_way_of_deleting_a_value_goes_around_a_hold(api: Api) -> None:
+    for body in ({}, {"session_id": "s"}):
+        fact = {"user_id": "ann", "value": 1, "category": "profile", **body}
+        api.put("/v1/entities/k", fact).ok(201)
+    api.say("s", "I keep bees")
+    api.put("/v1/holds/of-session", {"user_id": "ann", "scope": {"session_id": "s"}}).ok(201)
+    api.delete("/v1/entities/k", user_id="ann", session_id="s").problem(409, "conflict")
+    api.put("/v1/holds/of-all", {"user_id": "ann"}).ok(201)
+    api.delete("/v1/entities/k", user_id="ann").problem(409, "conflict")
+    api.delete("/v1/holds/of-all").ok(204)
+    api.delete("/v1/entities/k", user_id="ann").ok(204)
+    assert api.get("/v1/entities/k", user_id="ann", session_id="s").ok()["value"] == 1
+
+
+def test_erasures_of_one_user_can_be_found_and_every_receipt_read(api: Api, api_stack: ApiStack) -> None:
+    api.remember("I keep bees")
+    api.remember("I keep owls", "bob")
+    ours = api.delete("/v1/subjects/ann").ok(202)["erasure"]
+    api.delete("/v1/subjects/bob").ok(202)
+    found = api.get("/v1/erasures", user_id="ann").ok()["erasures"]
+    assert [(each["id"], each["subject"]) for each in found] == [(ours["id"], ours["subject"])]
+    place = f"/v1/erasures/{ours['id']}"
+    assert api_stack.local.wait_until_erased(60)
+    receipts = api.get(place).ok()["receipts"]
+    assert len(receipts) == 1
+    named = api.get(f"{place}/receipt", receipt_id=receipts[0]).ok()
+    assert named == api.get(f"{place}/receipt").ok()
+    assert named["receipt"]["id"] == receipts[0]
+    api.get(f"{place}/receipt", receipt_id="rc_01ARZ3NDEKTSV4RRFFQ69G5FAV").problem(404, "not_found")

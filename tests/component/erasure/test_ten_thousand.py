@@ -63,7 +63,11 @@ class Crowd:
             text = {"S": "said " * 40}
             puts[sessions].append({"pk": {"S": partition}, "sk": {"S": keys.message(f"s{n % 7}", n)}, "text": text})
             puts[entities].append({"pk": {"S": partition}, "sk": {"S": keys.entity(f"k{n}", None)}, "json": text})
-            answer: Item = {"pk": {"S": beside}, "sk": {"S": keys.answer(space.epoch, f"d{n}", 0)}, "body": {"B": b"x" * 200}}
+            answer: Item = {
+                "pk": {"S": beside},
+                "sk": {"S": keys.answer(space.epoch, f"d{n}", 0)},
+                "body": {"B": b"x" * 200},
+            }
             puts[subjects].append(answer)
         with ThreadPoolExecutor(4) as threads:
             for name, items in puts.items():

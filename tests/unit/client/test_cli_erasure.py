@@ -168,7 +168,8 @@ def test_holds_are_placed_listed_and_released(tmp_path: Path) -> None:
     part = hold("case-8", scope={"memory_ids": ["mem_1"]})
     page = Reply(200, {"holds": [hold(), part], "next_cursor": None})
     nothing = Reply(200, {"holds": [], "next_cursor": None})
-    with StubService(Reply(201, part), Reply(200, part), page, page, nothing, Reply(204), Reply(204)) as stub:
+    gone = (Reply(200, part), Reply(204))
+    with StubService(Reply(201, part), Reply(200, part), page, page, nothing, *gone, *gone) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("holds", "place", "case-8", "alice", "--memory", "mem_1", "--reason", "a court asked") == 0
         assert world.out == "case-8 holds 1 memory\n"
@@ -190,7 +191,7 @@ def test_holds_are_placed_listed_and_released(tmp_path: Path) -> None:
         assert json.loads(world.out) == {"name": "case-8", "released": True}
     scope = {"memory_ids": ["mem_1"]}
     assert stub.asked[0].body == {"user_id": "alice", "scope": scope, "reason": "a court asked"}
-    assert (stub.asked[5].method, stub.asked[5].target) == ("DELETE", "/v1/holds/case-8")
+    assert (stub.asked[6].method, stub.asked[6].target) == ("DELETE", "/v1/holds/case-8")
 
 
 def test_a_hold_that_cannot_stand_is_status_1(tmp_path: Path) -> None:

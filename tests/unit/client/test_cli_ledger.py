@@ -74,11 +74,20 @@ def test_a_replay_prints_its_counts(tmp_path: Path) -> None:
     assert "opened" in one.out
 
 
-@pytest.mark.parametrize("text", ["2026-03-01T12:00:00Z", "2026-03-01 12:00", "2026-03-01T13:00:00+01:00"])
+@pytest.mark.parametrize("text", ["2026-03-01T12:00:00Z", "2026-03-01 12:00Z", "2026-03-01T13:00:00+01:00"])
 def test_a_replay_is_told_when_the_backup_is_from(tmp_path: Path, text: str) -> None:
     replay = Replaying()
     assert world(tmp_path, None, replay).run("ledger", "replay", "--backup-of", text) == 0
     assert replay.since == [NOW]
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-03-01T12:00:00", "9999-03-01T12:00:00Z"])
+def test_a_backup_is_of_a_moment_that_has_been(tmp_path: Path, text: str) -> None:
+    replay = Replaying()
+    with pytest.raises(SystemExit) as refused:
+        world(tmp_path, None, replay).run("ledger", "replay", "--backup-of", text)
+    assert refused.value.code == 2
+    assert replay.since == []
 
 
 def test_a_replay_that_cannot_go_on_says_so(tmp_path: Path) -> None:

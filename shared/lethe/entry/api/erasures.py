@@ -26,13 +26,23 @@ MemoryId = Annotated[
     Field(json_schema_extra={"pattern": "^mem_[0-7][0-9A-HJKMNP-TV-Z]{25}$"}),
     AfterValidator(_memory_id),
 ]
+
+
+def _true(value: bool) -> bool:
+    if not value:
+        raise refused("must be true, or left out")
+    return value
+
+
+Everything = Annotated[bool, Field(json_schema_extra={"const": True}), AfterValidator(_true)]
+"""``true``; a number that equals it is none."""
 Reason = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class ScopeIn(Body):
     """What is meant: everything of the user, one session, single memories, or memories of kinds and times."""
 
-    subject: Literal[True] | None = None
+    subject: Everything | None = None
     session_id: ClientId | None = None
     memory_ids: list[MemoryId] | None = Field(default=None, min_length=1, max_length=MOST_MEMORIES)
     kind: OneOrMore[MemoryKind] | None = None
@@ -69,7 +79,7 @@ class ScopeIn(Body):
 class ErasureScopeIn(ScopeIn):
     """As of a hold, or a whole tenant."""
 
-    tenant: Literal[True] | None = None
+    tenant: Everything | None = None
 
     def wanted(self) -> Wanted:
         """What the request asks for."""

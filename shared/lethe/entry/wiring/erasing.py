@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         AccessStore,
         Clock,
         Executions,
-        Holds,
         IndexWriter,
         Ledger,
         Purge,
@@ -164,12 +163,6 @@ class _ErasingParts(Parts):
         from lethe.adapters.dynamodb.ledger import DynamoLedger
 
         return DynamoLedger(self.database)
-
-    @cached_property
-    def holds(self) -> Holds:
-        from lethe.adapters.dynamodb.ledger import DynamoHolds
-
-        return DynamoHolds(self.database)
 
     @cached_property
     def receipts(self) -> Receipts:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Clock,
         Embedder,
         Entities,
+        Holds,
         IdempotencyRecords,
         Memories,
         Sessions,
@@ -161,10 +162,16 @@ class Parts:
         return MemoryDesk(self.memories, self.memory_embedder, self.clock)
 
     @cached_property
+    def holds(self) -> Holds:
+        from lethe.adapters.dynamodb.ledger import DynamoHolds
+
+        return DynamoHolds(self.database)
+
+    @cached_property
     def entity_desk(self) -> EntityDesk:
         from lethe.services.entities import EntityDesk
 
-        return EntityDesk(self.entities, self.answers, self.clock, self.ids)
+        return EntityDesk(self.entities, self.answers, self.holds, self.clock, self.ids, self.master_key)
 
     @cached_property
     def cursors(self) -> Cursors:
