@@ -33,7 +33,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     verify.add_argument("--tenant", metavar="T", help="whose trail (of a file: whose it must be)")
     verify.add_argument(
         "--known", action="append", default=[], type=Path, metavar="FILE",
-        help="an earlier export, or a receipt, whose ends the trail must reach; may be repeated",
+        help="an earlier export, whose ends the trail must reach; may be repeated",
     )  # fmt: skip
     verify.set_defaults(run=_verify)
     export = group.add_parser("export", parents=[common], help="write the trail as lines of JSON")
@@ -50,7 +50,8 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
 def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     from lethe.domain.audit_trail import check_export
 
-    known = [_noted(path) for path in options.known]
+    noted = [_noted(path) for path in options.known]
+    known = [ends for _, ends in noted]
     if options.file is None:
         if options.tenant is None:
             raise UsageError("audit verify: name a file, or --tenant")
@@ -60,7 +61,11 @@ def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -
         checked = _of_file(options.file, lambda lines: check_export(lines, known))
         if options.tenant not in (None, checked.tenant):
             raise CommandError("the file holds the trail of another tenant")
-    _tell(checked, output)
+    if any(tenant != checked.tenant for tenant, _ in noted):
+        raise CommandError("the noted ends are of another tenant's trail")
+    _tell(checked, bool(known), output)
+    if not checked.strands:
+        raise CommandError("there is no entry at all: is that the tenant's name?")
     if checked.faults:
         raise CommandError("the audit trail is not what it was")
 
@@ -75,23 +80,20 @@ def _of_file(path: Path, check: Callable[[Iterable[str]], TrailChecked]) -> Trai
         raise CommandError(f"{path} is no export of an audit trail: {error}") from error
 
 
-def _noted(path: Path) -> Ends:
-    """The ends in an export's first line, or in a receipt, which may be written over several lines."""
+def _noted(path: Path) -> tuple[str, Ends]:
+    """The tenant and the ends in an export's first line."""
     from lethe.domain.audit_trail import noted_ends
 
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as lines:
+            return noted_ends(json.loads(lines.readline()))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({type(error).__name__})") from None
-    for part in (text.partition("\n")[0], text):
-        try:
-            return noted_ends(json.loads(part))
-        except ValueError:
-            continue
-    raise UsageError(f"{path} names no ends of an audit trail")
+    except ValueError:
+        raise UsageError(f"{path} names no ends of an audit trail") from None
 
 
-def _tell(checked: TrailChecked, output: Output) -> None:
+def _tell(checked: TrailChecked, compared: bool, output: Output) -> None:
     faults = {strand: {"n": fault.n, "wrong": fault.wrong.value} for strand, fault in checked.faults}
     if output.as_json:
         strands = [
@@ -103,6 +105,8 @@ def _tell(checked: TrailChecked, output: Output) -> None:
     for strand, fault in checked.faults:
         output.line(f"strand {strand}: entry {fault.n} is {fault.wrong.value}; sound up to {fault.n - 1}")
     found = "first faults above" if faults else "nothing is missing, moved or changed"
+    if not compared and not faults:
+        found += " as far as it shows by itself; --known compares it with ends that were noted elsewhere"
     output.line(f"{checked.length} entries of tenant {checked.tenant} in {len(checked.strands)} strands: {found}")
 
 

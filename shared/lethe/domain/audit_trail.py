@@ -106,15 +106,10 @@ def _once(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return found
 
 
-def noted_ends(noted: JsonValue) -> Ends:
-    """The ends that a document carries: the first line of an export, or a receipt with ``audit`` in what it says.
-
-    Raises ValueError when it carries none.
-    """
+def noted_ends(noted: JsonValue) -> tuple[str, Ends]:
+    """The tenant and the ends in the first line of an export. Raises ValueError when it is none."""
     document: JsonObject = noted if isinstance(noted, dict) else {}
-    if "ends" in document:
-        return ends_of(document["ends"])
-    receipt = document.get("receipt")
-    if isinstance(receipt, dict) and "audit" in receipt:
-        return ends_of(receipt["audit"])
-    raise ValueError("there are no ends of an audit trail in it")
+    tenant = document.get("tenant")
+    if not isinstance(tenant, str) or "ends" not in document:
+        raise ValueError("there are no ends of an audit trail in it")
+    return tenant, ends_of(document["ends"])

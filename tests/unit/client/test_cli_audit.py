@@ -50,6 +50,12 @@ def exported(world: World, name: str = "trail.jsonl") -> Path:
 
 def test_a_sound_table(world: World) -> None:
     assert world.run("audit", "verify", "--tenant", "acme") == 0
+    assert world.out == (
+        "7 entries of tenant acme in 1 strands: nothing is missing, moved or changed as far as it shows by itself; "
+        "--known compares it with ends that were noted elsewhere\n"
+    )
+    known = exported(world)
+    assert world.run("audit", "verify", "--tenant", "acme", "--known", str(known)) == 0
     assert world.out == "7 entries of tenant acme in 1 strands: nothing is missing, moved or changed\n"
     assert world.run("--json", "audit", "verify", "--tenant", "acme") == 0
     end = world.trails["ledger"].ends("acme")[0]
@@ -61,9 +67,9 @@ def test_a_sound_table(world: World) -> None:
     }
 
 
-def test_a_tenant_without_entries_is_sound(world: World) -> None:
-    assert world.run("audit", "verify", "--tenant", "nobody") == 0
-    assert world.out.startswith("0 entries of tenant nobody in 0 strands")
+def test_a_tenant_without_entries_is_no_proof(world: World) -> None:
+    assert world.run("audit", "verify", "--tenant", "nobody") == 1
+    assert world.err == "lethe: there is no entry at all: is that the tenant's name?\n"
 
 
 def test_a_table_that_falls_short_of_an_earlier_export(world: World) -> None:
@@ -75,16 +81,28 @@ def test_a_table_that_falls_short_of_an_earlier_export(world: World) -> None:
     assert world.err == "lethe: the audit trail is not what it was\n"
 
 
-def test_a_receipt_carries_ends_too(world: World) -> None:
-    ends = ends_json(world.trails["ledger"].ends("acme"))
-    receipt = world.folder / "receipt.json"
-    receipt.write_text(json.dumps({"receipt": {"audit": ends}}, indent=2), encoding="utf-8")
-    assert world.run("audit", "verify", "--tenant", "acme", "--known", str(receipt)) == 0
+def test_ends_that_were_noted_of_another_tenant_prove_nothing(world: World) -> None:
+    noted = world.folder / "noted.jsonl"
+    noted.write_text(json.dumps({"tenant": "zzz", "ends": []}) + "\n", encoding="utf-8")
+    assert world.run("audit", "verify", "--tenant", "acme", "--known", str(noted)) == 1
+    assert world.err == "lethe: the noted ends are of another tenant's trail\n"
+
+
+def test_a_table_that_lost_everything_falls_short_of_noted_ends(world: World) -> None:
+    earlier = exported(world)
     world.trails["ledger"] = FakeAuditTrail()
-    assert world.run("--json", "audit", "verify", "--tenant", "acme", "--known", str(receipt)) == 1
+    assert world.run("--json", "audit", "verify", "--tenant", "acme", "--known", str(earlier)) == 1
     answer = world.answer()
     assert isinstance(answer, dict)
     assert answer["strands"][0]["fault"] == {"n": 1, "wrong": "truncated"}
+
+
+def test_a_line_that_names_a_member_twice_is_no_entry(world: World) -> None:
+    path = exported(world)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*lines[:3], '{"action":"health",' + lines[3][1:], *lines[4:]]), encoding="utf-8")
+    assert world.run("audit", "verify", str(path)) == 1
+    assert "entry 3 is" in world.out
 
 
 def test_an_export_is_checked_without_a_table(world: World) -> None:
