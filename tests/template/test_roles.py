@@ -38,14 +38,14 @@ TABLE_RIGHTS = {
         "EntitiesTable": {"Query", "BatchWriteItem"},
         "MemoriesTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},
         "LedgerTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem"},
-        "AccessTable": {"Query", "UpdateItem"},
+        "AccessTable": {"GetItem", "Query", "UpdateItem"},
     },
     "EraseFunction": {
         "SubjectsTable": {"GetItem", "Query", "Scan", "DescribeTable", "PutItem", "UpdateItem", "BatchWriteItem"},
         "SessionsTable": {"GetItem", "Query", "Scan", "DescribeTable", "DeleteItem", "BatchWriteItem"},
         "EntitiesTable": {"Query", "Scan", "DescribeTable", "BatchWriteItem"},
         "MemoriesTable": {
-            "BatchGetItem", "Query", "Scan", "DescribeTable", "PutItem", "DeleteItem", "BatchWriteItem",
+            "GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", "PutItem", "DeleteItem", "BatchWriteItem",
         },
         "LedgerTable": {"GetItem", "Query", "PutItem", "DeleteItem"},
         "AccessTable": {"GetItem", "Query", "UpdateItem"},

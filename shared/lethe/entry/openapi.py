@@ -192,10 +192,9 @@ def _possible_problems(route: Route) -> list[int]:
     statuses = [400, 401, 403, 404, 422, 429, 431, 503]
     if route.body is not None:
         statuses += [413, 415]
-    if route.function == "write" or route.method in ("POST", "PUT", "PATCH"):
-        statuses.append(410)
-    if route.method in ("POST", "PUT", "PATCH"):
-        statuses.append(409)
+    if route.method != "GET":
+        # Also where it deletes: a hold may keep what is meant, and a user or a whole tenant may be erased.
+        statuses += [409, 410]
     if route.versioned:
         statuses.append(412)
     return sorted(statuses)

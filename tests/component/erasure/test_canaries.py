@@ -51,6 +51,8 @@ CACHED = 1
 
 LEASE = 31.0
 """Seconds after which the laptop's node lets a merge drop what was deleted: docs/opensearch.md."""
+ROUNDS = 5
+"""A node on a busy machine moves its leases later than it means to."""
 
 
 @contextmanager
@@ -174,10 +176,13 @@ def test_nothing_of_a_user_is_left_in_the_files_of_the_index(tmp_path: Path) -> 
         assert none_of(words.mark, told) == []
         surfaces = {each["surface"]: each["carries"] for each in json.loads(told[0])["receipt"]["residuals"]}
         assert surfaces["index_segments"] == "content"
-        time.sleep(LEASE)
-        _flush(search.url)
-        urllib3.request("POST", f"{search.url}/_forcemerge?max_num_segments=1", timeout=120, retries=False)
-        _flush(search.url)
+        for _ in range(ROUNDS):
+            time.sleep(LEASE)
+            _flush(search.url)
+            urllib3.request("POST", f"{search.url}/_forcemerge?max_num_segments=1", timeout=120, retries=False)
+            _flush(search.url)
+            if not _of_index(words, tmp_path):
+                break
         assert _of_index(words, tmp_path) == {}
     assert not [name for name in files_with(words.mark, tmp_path) if not name.startswith("dynoxide.db")]
 
