@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import urllib3
 
+from lethe_local.dynoxide import HOW_TO_GET, find_binary
 from lethe_local.opensearch_node import NodeWanted
 from lethe_local.stack import LocalStack, StackOptions
 from tests.component.api.test_silence import listening
@@ -57,7 +58,9 @@ ROUNDS = 5
 
 @contextmanager
 def running(state: Path, opensearch: NodeWanted | None = None) -> Iterator[ApiStack]:
-    """A stack whose files nobody else writes."""
+    """A stack whose files nobody else writes, on dynoxide: moto's file is another one."""
+    if (find_binary(ROOT) or find_binary(ROOT / ".lethe" / "tools")) is None:
+        pytest.skip(f"there is no dynoxide, the strict DynamoDB: {HOW_TO_GET}")
     with EmbeddingServer() as embeddings:
         settings = {
             "LETHE_EMBEDDER": "openai:words?dimensions=48",
