@@ -28,6 +28,12 @@ from tests.support.waiting import PATIENCE, dev_facts, process_runs, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 
+HEEDS_INTERRUPTS = """import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Whatever starts the tests in the background makes all that they start deaf to SIGINT."""
+
 
 @dataclass
 class Dev:
@@ -187,7 +193,12 @@ def test_who_stops_make_alone_stops_the_server_too(
     variables = _environment(embeddings, PORT="0", LETHE_LOCAL_TABLES="moto")
     with (tmp_path / "log").open("w") as log:
         started = subprocess.Popen(
-            [make, "-f", "Makefile", "dev"], env=variables, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
+            [sys.executable, "-c", HEEDS_INTERRUPTS, make, "-f", "Makefile", "dev"],
+            env=variables,
+            cwd=tmp_path,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     try:
         wait_until(lambda: bool(dev_facts(state)) or started.poll() is not None)
