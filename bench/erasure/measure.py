@@ -108,7 +108,7 @@ def erase(world: World, filled: Filled, delay: float) -> Run:
         done = False
         while not done:
             last, started = world.client.last_deletion, time.perf_counter()
-            done = house.worker.run_on(task, begun.tenant, begun.id, lambda: inf).done
+            done = house.worker.run(task, begun.tenant, begun.id, lambda: inf).done
             worked, tasks = worked + time.perf_counter() - started, tasks + 1
             if world.client.last_deletion > last:  # a task that finds itself done is none of the deleting work
                 run.work, run.tasks, run.calls = worked, tasks, world.client.calls.copy()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from math import inf
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -155,7 +154,7 @@ class History:
         if task is StepName.SWEEP and any(writer.opened < self.drained_at(erasure_id) for writer in self.writers):
             self.writers = [writer for writer in self.writers if writer.opened >= self.drained_at(erasure_id)]
         try:
-            done = self.house.worker.run(task, "acme", erasure_id, lambda: inf)
+            done = self.house.worker.run(task, "acme", erasure_id, lambda: 0.0)
         except LeftBehind:
             self.house.worker.fail("acme", erasure_id, "left_behind")
             self.running[erasure_id] = None

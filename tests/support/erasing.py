@@ -153,7 +153,7 @@ class Erasing:
             self.receipts, self.held, self.signer, RETENTION, self.verifier.method, "test", self.clock
         )
         looking = Looking(self.verifier, self.held)
-        self.worker = Worker(self.ledger, self.heads, whole, self.partial, looking, receipts, self.clock)
+        self.worker = Worker(self.ledger, whole, self.partial, looking, receipts, self.clock)
         self.tick = Tick(self.ledger, self.held, self.executions, self.clock)
         self.requests = ErasureRequests(
             self.spaces,
@@ -187,7 +187,7 @@ class Erasing:
         task: StepName | None = ORDER[0]
         while task is not None:
             try:
-                done = self.worker.run_on(task, erasure.tenant, erasure.id, time_left)
+                done = self.worker.run(task, erasure.tenant, erasure.id, time_left)
             except LeftBehind as error:
                 self.worker.fail(erasure.tenant, erasure.id, error.code)
                 break

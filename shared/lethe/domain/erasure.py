@@ -162,6 +162,11 @@ class Erasure:
         """The newest receipt, or None."""
         return self.receipts[-1] if self.receipts else None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about whole subjects, whose epochs end with it, and not about parts of one."""
+        return isinstance(self.scope, WholeSubject | WholeTenant)
+
     def step(self, name: StepName) -> Step:
         """One of its steps."""
         return next((step for step in self.steps if step.name is name), Step(name))
@@ -194,6 +199,16 @@ def restarted(erasure: Erasure, now: datetime) -> Erasure:
         touched_at=now,
     )
 
+
+DELETING: Final = (
+    StepName.INDEX,
+    StepName.DERIVED,
+    StepName.MEMORIES,
+    StepName.ENTITIES,
+    StepName.SESSIONS,
+    StepName.ARCHIVE,
+)
+"""The steps that delete, in order; a request for a part of a subject goes through them by itself as well."""
 
 STORE_OF: Final = {
     StepName.INDEX: "index",

@@ -32,7 +32,7 @@ class Task(TypedDict, total=False):
     error: str
 
 
-class Outcome(TypedDict, total=False):
+class TaskAnswer(TypedDict, total=False):
     """What the state machine goes on with: nothing but names, and whether the task is done. ``task`` is the one that
     comes next while it is not: mostly the same.
     """
@@ -48,7 +48,7 @@ class Outcome(TypedDict, total=False):
 class Tasks(Protocol):
     """Runs tasks; ``services.erasure.worker`` does."""
 
-    def run_on(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
+    def run(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
         """A stretch of a task, and of those behind it that need not wait."""
         ...
 
@@ -80,11 +80,11 @@ class EraseApplication:
         self._observer = observer
         self._clock = clock
 
-    def __call__(self, event: Task, context: LambdaContext) -> Outcome:
+    def __call__(self, event: Task, context: LambdaContext) -> TaskAnswer:
         """Work on one task until it is done or the time is over. Raises what the worker raises."""
         task, begun = event.get("task", ""), self._clock()
         try:
-            outcome = self._run(task, event, lambda: context.get_remaining_time_in_millis() / 1_000 - SPARE)
+            answer = self._run(task, event, lambda: context.get_remaining_time_in_millis() / 1_000 - SPARE)
         except LetheError as error:
             self._observer.failed(task, error)
             raise
@@ -92,10 +92,10 @@ class EraseApplication:
             self._observer.failed(task, error)
             # Lambda writes an error's text into the history of the state machine; one that is not ours may quote.
             raise Unexpected from None
-        self._observer.worked(task, outcome.get("done", True), self._clock() - begun)
-        return outcome
+        self._observer.worked(task, answer.get("done", True), self._clock() - begun)
+        return answer
 
-    def _run(self, task: str, event: Task, time_left: TimeLeft) -> Outcome:
+    def _run(self, task: str, event: Task, time_left: TimeLeft) -> TaskAnswer:
         if task == TICK:
             return {"task": task, "started": self._tick()}
         tenant, erasure = event["tenant"], event["erasure"]
@@ -104,7 +104,7 @@ class EraseApplication:
             return {"task": task, "tenant": tenant, "erasure": erasure, "done": True}
         if task not in set(StepName):
             raise InvalidInput.of("task", "not a step of an erasure")
-        done = self._tasks.run_on(StepName(task), tenant, erasure, time_left)
+        done = self._tasks.run(StepName(task), tenant, erasure, time_left)
         return {
             "task": done.following or task,
             "tenant": tenant,

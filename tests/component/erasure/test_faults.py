@@ -132,7 +132,7 @@ def machine(house: Erasing, erasure: Erasure, calm: Erasing) -> Erasure:
     while task is not None:
         for _ in range(8):
             try:
-                done = house.worker.run_on(task, erasure.tenant, erasure.id, lambda: 300.0)
+                done = house.worker.run(task, erasure.tenant, erasure.id, lambda: 300.0)
                 break
             except (Unavailable, Throttled, VersionConflict, Killed):
                 assert task is StepName.RECEIPT or calm.read(erasure).receipt_id is None

@@ -46,7 +46,7 @@ def test_the_first_task_deletes_everything_and_the_others_find_it_done(house: Er
     erasure = begun(house, caller)
     stored = records_left(house, erasure)
 
-    answer = house.worker.run_on(StepName.LEDGER, erasure.tenant, erasure.id, lambda: TO_RUN_ON)
+    answer = house.worker.run(StepName.LEDGER, erasure.tenant, erasure.id, lambda: TO_RUN_ON)
 
     row = house.read(erasure)
     assert (answer.done, answer.following) == (True, None)
@@ -62,7 +62,7 @@ def test_the_first_task_deletes_everything_and_the_others_find_it_done(house: Er
 def test_without_time_each_task_does_its_own(house: Erasing, caller: Caller) -> None:
     erasure = begun(house, caller)
     for number, task in enumerate(AHEAD, 1):
-        assert house.worker.run_on(task, erasure.tenant, erasure.id, lambda: TO_RUN_ON - 1).done
+        assert house.worker.run(task, erasure.tenant, erasure.id, lambda: TO_RUN_ON - 1).done
         assert done_steps(house.read(erasure)) == AHEAD[:number]
 
 
@@ -75,11 +75,11 @@ def test_where_one_fails_the_next_call_goes_on(house: Erasing, caller: Caller, d
     failing = Erasing(database, house.inspected, clock=house.clock)
 
     with pytest.raises(Unavailable):
-        failing.worker.run_on(StepName.LEDGER, erasure.tenant, erasure.id, lambda: inf)
+        failing.worker.run(StepName.LEDGER, erasure.tenant, erasure.id, lambda: inf)
     database.end_threads()
 
     assert done_steps(house.read(erasure)) == AHEAD[: AHEAD.index(StepName.DERIVED) + deletion - 1]
-    assert house.worker.run_on(StepName.LEDGER, erasure.tenant, erasure.id, lambda: inf).done
+    assert house.worker.run(StepName.LEDGER, erasure.tenant, erasure.id, lambda: inf).done
     ended = house.drive(erasure)
     assert ended.state is ErasureState.COMPLETED
     assert found_and_deleted(ended) == (stored, stored)
@@ -88,6 +88,6 @@ def test_where_one_fails_the_next_call_goes_on(house: Erasing, caller: Caller, d
 
 def test_a_step_beyond_the_last_deletion_goes_alone(house: Erasing, caller: Caller) -> None:
     erasure = begun(house, caller)
-    house.worker.run_on(StepName.LEDGER, erasure.tenant, erasure.id, lambda: inf)
-    house.worker.run_on(StepName.ARCHIVE, erasure.tenant, erasure.id, lambda: inf)
+    house.worker.run(StepName.LEDGER, erasure.tenant, erasure.id, lambda: inf)
+    house.worker.run(StepName.ARCHIVE, erasure.tenant, erasure.id, lambda: inf)
     assert done_steps(house.read(erasure)) == [*AHEAD, StepName.ARCHIVE]

@@ -206,11 +206,11 @@ def test_without_time_it_goes_on_where_it_was(
 def counted(house: Erasing) -> list[StepName]:
     """The tasks that are run from now on."""
     ran: list[StepName] = []
-    run: Callable[..., object] = house.worker.run_on
+    run: Callable[..., object] = house.worker.run
 
     def counting(task: StepName, *others: object) -> object:
         ran.append(task)
         return run(task, *others)
 
-    house.worker.run_on = counting  # type: ignore[method-assign,assignment]  # counts what passes
+    house.worker.run = counting  # type: ignore[method-assign,assignment]  # counts what passes
     return ran

@@ -37,7 +37,7 @@ class Tasks:
         self.asked: list[tuple[str, ...]] = []
         self.time_left = 0.0
 
-    def run_on(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
+    def run(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
         self.asked.append((task.value, tenant, erasure_id))
         self.time_left = time_left()
         outcome = self._outcomes.pop(0)

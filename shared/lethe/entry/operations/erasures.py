@@ -10,7 +10,6 @@ from lethe.domain import ids
 from lethe.domain.erasure import Erasure, TheseMemories, WholeSubject
 from lethe.domain.erasure_json import scope_json
 from lethe.domain.holds import Hold
-from lethe.domain.identity import EVERY_USER
 from lethe.domain.json_values import canonical
 from lethe.entry.api.erasures import (
     AdmittedOut,
@@ -29,7 +28,7 @@ from lethe.entry.api.erasures import (
 )
 from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
-from lethe.errors import Forbidden, InvalidInput, NotFound
+from lethe.errors import NotFound
 from lethe.ports import Receipts
 from lethe.services.erasure.requests import ErasureRequests, NamedSession
 from lethe.services.holds import HoldDesk
@@ -83,10 +82,6 @@ class ErasureOperations:
     def begin(self, call: Call) -> Answer:
         """Begin an erasure of some scope."""
         body = call.body_as(AskErasure)
-        if body.scope.tenant and call.caller.subjects != (EVERY_USER,):
-            raise Forbidden("scope: a whole tenant is for keys that cover every user")
-        if body.scope.tenant and call.user_id is not None:
-            raise InvalidInput.of("user_id", "leave it out: the scope is a whole tenant, which is every user")
         wanted = body.scope.wanted()
         return _begun(self._requests.begin(call.caller, call.user_id, wanted, body.reason, call.time_left))
 

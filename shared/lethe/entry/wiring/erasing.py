@@ -89,7 +89,7 @@ def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> E
         parts.receipts, parts.holds, signer(settings), retention(settings), verifier.method, __version__, parts.clock
     )
     looking = Looking(verifier, parts.holds)
-    worker = Worker(parts.ledger, parts.heads, whole, parts.partial, looking, receipts, parts.clock)
+    worker = Worker(parts.ledger, whole, parts.partial, looking, receipts, parts.clock)
     tick = Tick(parts.ledger, parts.holds, parts.executions, parts.clock)
     return EraseApplication(worker, tick.run, PowertoolsEraseObserver(), time.perf_counter)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from lethe.domain.erasure import Erasure, MemoriesWithin, OneSession, StepName, TheseMemories
+from lethe.domain.erasure import DELETING, Erasure, MemoriesWithin, OneSession, StepName, TheseMemories
 from lethe.domain.holds import Hold, HoldTarget, covers, holding
 from lethe.domain.idempotency import about_session, session_named
 from lethe.domain.identity import Space, session_of
@@ -36,16 +36,6 @@ CHUNK: Final = 200
 """Memories that go between two looks at the time."""
 TO_GO_ON: Final = 3.0
 _WITHIN: Final = 20.0
-
-IN_REQUEST: Final = (
-    StepName.INDEX,
-    StepName.DERIVED,
-    StepName.MEMORIES,
-    StepName.ENTITIES,
-    StepName.SESSIONS,
-    StepName.ARCHIVE,
-)
-"""The steps that a request does by itself before the machine repeats them."""
 
 
 @immutable
@@ -122,7 +112,7 @@ class PartialDeletion:
     def _delete(self, erasure: Erasure, space: Space, step: StepName, time_left: TimeLeft) -> Deleted:
         if step is StepName.SWEEP:
             deleted = 0
-            for each in IN_REQUEST:
+            for each in DELETING:
                 stretch = self._delete(erasure, space, each, time_left)
                 deleted += stretch.deleted
                 if not stretch.done:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from lethe.domain.chain import hash_of
-from lethe.domain.erasure import Erasure, WholeSubject, WholeTenant
+from lethe.domain.erasure import Erasure
 from lethe.domain.holds import Hold
 from lethe.domain.json_values import JsonObject
 from lethe.domain.receipt import Checked, Place, Signing, build, receipt_id, signed, statement_of
@@ -84,8 +84,7 @@ class ReceiptWriter:
         place = Place(end.length + 1, end.hash, self._clock.now())
         try:
             done = erasure.verified[-1].at if erasure.verified else erasure.requested_at
-            whole = isinstance(erasure.scope, WholeSubject | WholeTenant)
-            remains = residuals(self._retention, done, bool(holds), whole)
+            remains = residuals(self._retention, done, bool(holds), erasure.is_whole)
             receipt = build(identifier, place, erasure, erasure.verified, holds, remains, self._checked, signing)
             statement = statement_of(receipt)
         except ValueError as error:

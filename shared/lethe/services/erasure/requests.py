@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from lethe.domain import ids
 from lethe.domain.erasure import (
+    DELETING,
     Erasure,
     MemoriesWithin,
     OneSession,
@@ -20,9 +21,9 @@ from lethe.domain.erasure import (
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
 from lethe.domain.immutable import immutable
-from lethe.errors import Conflict, NotFound, Throttled, Unavailable
+from lethe.errors import Conflict, Forbidden, InvalidInput, NotFound, Throttled, Unavailable
 from lethe.ports import AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft
-from lethe.services.erasure.partial import IN_REQUEST, PartialDeletion
+from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.stretch import Counted
 from lethe.services.pages import accepted_pages
 from lethe.services.spaces import Spaces
@@ -79,10 +80,8 @@ class ErasureRequests:
         With ``version`` only if the memory's newest one is that. Raises Forbidden, Erased, VersionConflict, and
         Conflict when a hold keeps it.
         """
-        self._spaces.for_changing(caller, user_id)
-        subject = self._spaces.subject(caller, user_id)
-        head = self._heads.read(caller.tenant, subject)
-        new = self._of_part(caller, subject, head, wanted, None)
+        space = self._spaces.for_changing(caller, user_id)
+        new = self._of_part(caller, space.subject, space.epoch, wanted, None)
         counted = self._partial.count(new)
         if counted.held:
             raise Conflict("a legal hold keeps it; POST /v1/erasures erases what no hold keeps")
@@ -90,7 +89,7 @@ class ErasureRequests:
             return None
         if version is not None:
             self._partial.demand(new, version)
-        return self._erase_part(self._ledger.begin(new), counted, time_left)
+        return self._erase_part(new, counted, time_left)
 
     def begin(
         self, caller: Caller, user_id: str | None, wanted: Wanted, reason: str | None, time_left: TimeLeft
@@ -98,21 +97,28 @@ class ErasureRequests:
         """Begin to erase; when this returns, what is wanted can be read no more (of a part that is too large for one
         request: soon). The erasure that runs already, when the subject is being erased.
 
-        Raises Forbidden when the key does not cover the user, Conflict when a hold keeps everything that is wanted.
+        Raises Forbidden when the key does not cover the user, or for a whole tenant every user; InvalidInput when a
+        user is named for a whole tenant.
         """
         if isinstance(wanted, WholeTenant):
-            return self._tenant(caller, reason)
+            return self._tenant(caller, user_id, reason)
         subject = self._spaces.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
         if head is not None and head.state is SubjectState.ERASING and head.erasure is not None:
             running = self._ledger.read(caller.tenant, head.erasure)
             if running is not None:
                 return running
+        epoch = FIRST_EPOCH if head is None else head.epoch
         if isinstance(wanted, WholeSubject):
-            return self._subject(caller, subject, head, reason)
-        return self._part(caller, subject, head, wanted, reason, time_left)
+            return self._subject(caller, subject, epoch, reason)
+        new = self._of_part(caller, subject, epoch, wanted, reason)
+        return self._erase_part(new, self._partial.count(new), time_left)
 
-    def _tenant(self, caller: Caller, reason: str | None) -> Erasure:
+    def _tenant(self, caller: Caller, user_id: str | None, reason: str | None) -> Erasure:
+        if EVERY_USER not in caller.subjects:
+            raise Forbidden("scope: a whole tenant is for keys that cover every user")
+        if user_id is not None:
+            raise InvalidInput.of("user_id", "leave it out: the scope is a whole tenant, which is every user")
         begun = self._ledger.begin(self._new(caller, None, WholeTenant(), reason))
         standing = self._access.fence_tenant(caller.tenant, begun.id)
         if standing != begun.id:
@@ -120,9 +126,8 @@ class ErasureRequests:
             return self.read(caller, standing)
         return self._start(replace(begun, unreadable_since=self._clock.now()))
 
-    def _subject(self, caller: Caller, subject: str, head: SubjectHead | None, reason: str | None) -> Erasure:
+    def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None) -> Erasure:
         """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
-        epoch = FIRST_EPOCH if head is None else head.epoch
         begun = self._ledger.begin(replace(self._new(caller, subject, WholeSubject(), reason), epochs=epoch))
         fenced = self._heads.fence(caller.tenant, subject, begun.id, epoch)
         if fenced.erasure is not None and fenced.erasure != begun.id:
@@ -130,37 +135,27 @@ class ErasureRequests:
             return self.read(caller, fenced.erasure)
         return self._start(replace(begun, unreadable_since=self._clock.now()))
 
-    def _part(
-        self,
-        caller: Caller,
-        subject: str,
-        head: SubjectHead | None,
-        wanted: NamedSession | TheseMemories | MemoriesWithin,
-        reason: str | None,
-        time_left: TimeLeft,
-    ) -> Erasure:
-        new = self._of_part(caller, subject, head, wanted, reason)
-        counted = self._partial.count(new)
-        return self._erase_part(self._ledger.begin(new), counted, time_left)
-
     def _of_part(
         self,
         caller: Caller,
         subject: str,
-        head: SubjectHead | None,
+        epoch: int,
         wanted: NamedSession | TheseMemories | MemoriesWithin,
         reason: str | None,
     ) -> Erasure:
-        epoch = FIRST_EPOCH if head is None else head.epoch
         scope = self._hidden(caller.tenant, subject, wanted)
         return replace(self._new(caller, subject, scope, reason), epoch=epoch)
 
-    def _erase_part(self, begun: Erasure, counted: Counted, time_left: TimeLeft) -> Erasure:
-        """The deleting steps, as far as there is time within the request, then the machine, which repeats them."""
+    def _erase_part(self, new: Erasure, counted: Counted, time_left: TimeLeft) -> Erasure:
+        """The deleting steps, as far as there is time within the request, then the machine, which repeats them.
+
+        What was found stands in the ledger before anything goes: so a request that dies has still counted right.
+        """
         for name, found in counted.found:
-            begun = begun.with_step(replace(begun.step(name), found=found))
+            new = new.with_step(replace(new.step(name), found=found))
+        begun = self._ledger.begin(new)
         done = True
-        for name in IN_REQUEST:
+        for name in DELETING:
             stretch = self._partial.delete(begun, name, None, time_left)
             step = begun.step(name)
             begun = begun.with_step(replace(step, deleted=step.deleted + stretch.deleted))

@@ -13,19 +13,18 @@ from typing import Final
 
 from lethe.domain.erasure import (
     ABSENT_FOR,
+    DELETING,
     Erasure,
     ErasureState,
     Step,
     StepName,
     StepState,
     Verification,
-    WholeSubject,
-    WholeTenant,
     balanced,
 )
 from lethe.domain.immutable import immutable
 from lethe.errors import LetheError, NotFound
-from lethe.ports import Clock, Ledger, SubjectHeads, TimeLeft
+from lethe.ports import Clock, Ledger, TimeLeft
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.receipts import ReceiptWriter
 from lethe.services.erasure.verification import Looking
@@ -76,7 +75,6 @@ class Worker:
     def __init__(
         self,
         ledger: Ledger,
-        heads: SubjectHeads,
         whole: WholeDeletion,
         partial: PartialDeletion,
         looking: Looking,
@@ -84,7 +82,6 @@ class Worker:
         clock: Clock,
     ) -> None:
         self._ledger = ledger
-        self._heads = heads
         self._whole = whole
         self._partial = partial
         self._looking = looking
@@ -106,17 +103,12 @@ class Worker:
         }
 
     def run(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
-        """A stretch of ``task``. Raises Unknown, LeftBehind, and what the ports raise."""
-        erasure = self._read(tenant, erasure_id)
-        if erasure.step(task).state is StepState.DONE:
-            return Done(True, state=erasure.state)
-        return self._stretch(erasure, task, time_left)[0]
+        """A stretch of ``task``; once it is through, its successors up to the last deletion as well, each with a note
+        of its own, while there is time. The machine finds them done when it comes to them: its way from one task to
+        the next would be most of what the erasure of a small subject takes. The answer is about ``task`` alone.
 
-    def run_on(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
-        """``run``; once ``task`` is through, its successors up to the last deletion as well, each with a note of its
-        own, while there is time. The machine finds them done when it comes to them: its way from one task to the next
-        would be most of what the erasure of a small subject takes. The answer is about ``task`` alone. Raises as
-        ``run`` does, also for a successor: then the machine repeats ``task``, which is done, and goes on behind it.
+        Raises Unknown, LeftBehind, and what the ports raise, also for a successor: then the machine repeats ``task``,
+        which is done, and goes on behind it.
         """
         erasure = self._read(tenant, erasure_id)
         if erasure.step(task).state is StepState.DONE:
@@ -168,20 +160,22 @@ class Worker:
 
     def _fence(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
         """The fence, if the request did not come to it, and what there is to delete then."""
-        if isinstance(erasure.scope, WholeSubject | WholeTenant):
+        if erasure.is_whole:
             stretch = self._whole.fence(erasure, step.cursor, time_left)
         else:
             stretch = self._partial.count(erasure)
         counted = erasure
         for name, found in stretch.found:
             known = counted.step(name)
-            counted = counted.with_step(replace(known, found=known.found + found))
+            # A request for a part has counted and perhaps deleted before: what went then was among what it found.
+            in_all = known.found + found if erasure.is_whole else max(known.found, known.deleted + found)
+            counted = counted.with_step(replace(known, found=in_all))
         if stretch.done and counted.unreadable_since is None and stretch.unreadable:
             counted = replace(counted, unreadable_since=self._clock.now())
         return Progress(stretch.done, cursor=stretch.cursor, erasure=counted)
 
     def _delete(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
-        deletion = self._whole if isinstance(erasure.scope, WholeSubject | WholeTenant) else self._partial
+        deletion = self._whole if erasure.is_whole else self._partial
         stretch = deletion.delete(erasure, step.name, step.cursor, time_left)
         row = replace(erasure, holds=tuple(sorted({*erasure.holds, *stretch.holds})))
         if step.name is StepName.ARCHIVE and stretch.done and row.unreadable_since is None:
@@ -206,11 +200,12 @@ class Worker:
 
     def _again(self, erasure: Erasure, step: Step) -> Progress:
         """What the first verification finds is deleted in another round; what the second finds ends the erasure."""
-        if step.name is StepName.VERIFY or step.attempts >= ROUNDS:
+        rounds = sum(not verdict.is_clean for verdict in erasure.verified)
+        if step.name is StepName.VERIFY or rounds >= ROUNDS:
             self._save(erasure)
             raise LeftBehind
         pending = tuple(
-            replace(each, state=StepState.PENDING, cursor=None) if each.name in _DELETING else each
+            replace(each, state=StepState.PENDING, cursor=None) if each.name in DELETING else each
             for each in erasure.steps
         )
         return Progress(False, erasure=replace(erasure, steps=pending))
@@ -222,7 +217,7 @@ class Worker:
         holds = erasure.holds if erasure.held else ()
         ended = replace(balanced(erasure), state=state, holds=holds, ended_at=now)
         receipt_id = self._receipts.write(ended)
-        if isinstance(erasure.scope, WholeSubject | WholeTenant):
+        if erasure.is_whole:
             self._whole.end(erasure, now + ABSENT_FOR)
         receipts = erasure.receipts if receipt_id in erasure.receipts else (*erasure.receipts, receipt_id)
         return Progress(True, erasure=replace(ended, receipts=receipts))
@@ -240,24 +235,5 @@ def _following(erasure: Erasure, task: StepName) -> StepName | None:
     return StepName.INDEX if goes_round else None
 
 
-_DELETING: Final = frozenset(
-    (
-        StepName.INDEX,
-        StepName.DERIVED,
-        StepName.MEMORIES,
-        StepName.ENTITIES,
-        StepName.SESSIONS,
-        StepName.ARCHIVE,
-    )
-)
-
-_TO_THE_LAST_DELETION: Final = (
-    StepName.LEDGER,
-    StepName.FENCE,
-    StepName.INDEX,
-    StepName.DERIVED,
-    StepName.MEMORIES,
-    StepName.ENTITIES,
-    StepName.SESSIONS,
-)
+_TO_THE_LAST_DELETION: Final = (StepName.LEDGER, StepName.FENCE, *DELETING[:-1])
 _SUCCESSOR: Final = dict(pairwise(_TO_THE_LAST_DELETION))
