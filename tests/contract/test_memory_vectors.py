@@ -13,7 +13,7 @@ from lethe.adapters.dynamodb.reembedding import GROUP, DynamoMemoryVectors
 from lethe.domain import keys
 from lethe.domain.memory import Embedding, Memory
 from lethe.errors import Erased
-from lethe.ports import Held, MemoryVectors
+from lethe.ports import MemoryVectors, OwnedMemory
 from tests.fakes.memories import FakeMemories, FakeMemoryVectors
 from tests.support.makers import MODEL, full_memory, memory, unit_vector
 from tests.support.stores import Stores
@@ -28,8 +28,8 @@ def vectors_of(stores: Stores) -> MemoryVectors:
     return FakeMemoryVectors(stores.memories)
 
 
-def listed(vectors: MemoryVectors, limit: int) -> list[Held]:
-    found: list[Held] = []
+def listed(vectors: MemoryVectors, limit: int) -> list[OwnedMemory]:
+    found: list[OwnedMemory] = []
     start: str | None = None
     while True:
         page = vectors.page(limit, start)

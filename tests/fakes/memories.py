@@ -14,7 +14,7 @@ from lethe.domain.lineage import Lineage
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Conflict, NotFound, VersionConflict
-from lethe.ports import Held, Page, Stored
+from lethe.ports import OwnedMemory, Page, Stored
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.sessions import FakeSessions
 
@@ -151,10 +151,10 @@ class FakeMemories:
     def count(self, space: Space) -> int:
         return len(self._of(space))
 
-    def versions_of_all(self) -> tuple[Held, ...]:
+    def versions_of_all(self) -> tuple[OwnedMemory, ...]:
         """Every version, those of a space together."""
         held = ((space, versions) for space, own in list(self._spaces.items()) for _, versions in sorted(own.items()))
-        return tuple(Held(space, version) for space, versions in held for version in versions)
+        return tuple(OwnedMemory(space, version) for space, versions in held for version in versions)
 
     def reembed(self, space: Space, memories: Sequence[Memory]) -> int:
         """What ``MemoryVectors.replace`` does."""
@@ -198,7 +198,7 @@ class FakeMemoryVectors:
     def __init__(self, memories: FakeMemories) -> None:
         self._memories = memories
 
-    def page(self, limit: int, start: str | None) -> Page[Held]:
+    def page(self, limit: int, start: str | None) -> Page[OwnedMemory]:
         after = {_place(held): held for held in self._memories.versions_of_all() if _place(held) > (start or "")}
         listed = sorted(after)
         last = listed[limit - 1] if len(listed) > limit else None
@@ -208,5 +208,5 @@ class FakeMemoryVectors:
         return self._memories.reembed(space, memories)
 
 
-def _place(held: Held) -> str:
+def _place(held: OwnedMemory) -> str:
     return join(*map(str, astuple(held.space)[:3]), held.memory.id, number(held.memory.version))

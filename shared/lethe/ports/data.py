@@ -274,7 +274,7 @@ class Memories(Protocol):
 
 
 @immutable
-class Held:
+class OwnedMemory:
     """A version of a memory, newest or superseded, and whose it is."""
 
     space: Space
@@ -284,7 +284,7 @@ class Held:
 class MemoryVectors(Protocol):
     """The vectors of all versions of all memories: what a change of the embedding model goes through."""
 
-    def page(self, limit: int, start: str | None) -> Page[Held]:
+    def page(self, limit: int, start: str | None) -> Page[OwnedMemory]:
         """All versions of all spaces, with vectors, those of one space together, at most ``limit``; consistent."""
         ...
 

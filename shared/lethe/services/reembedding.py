@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from lethe.domain.identity import Space
 from lethe.errors import Erased, Throttled, Unavailable
-from lethe.ports import Held, MemoryVectors, SubjectHeads
+from lethe.ports import MemoryVectors, OwnedMemory, SubjectHeads
 from lethe.services.embedding import MemoryEmbedder
 
 Result = TypeVar("Result")
@@ -66,9 +66,9 @@ class Reembedder:
             if start is None:
                 return done
 
-    def _do(self, held: Sequence[Held], done: Reembedded) -> None:
+    def _do(self, held: Sequence[OwnedMemory], done: Reembedded) -> None:
         done.versions += len(held)
-        wanting: list[Held] = []
+        wanting: list[OwnedMemory] = []
         for space, own in groupby(held, key=lambda each: each.space):
             lacking = [each for each in own if not self._embedder.is_whole(each.memory)]
             if lacking and not self._reads(space):
@@ -78,11 +78,11 @@ class Reembedder:
         if not wanting:
             return
         embedded = self._patiently(lambda: self._embedder.embedded([each.memory for each in wanting]))
-        whole = [Held(each.space, memory) for each, memory in zip(wanting, embedded, strict=True)]
+        whole = [OwnedMemory(each.space, memory) for each, memory in zip(wanting, embedded, strict=True)]
         for space, own in groupby(whole, key=lambda each: each.space):
             self._write(space, list(own), done)
 
-    def _write(self, space: Space, own: Sequence[Held], done: Reembedded) -> None:
+    def _write(self, space: Space, own: Sequence[OwnedMemory], done: Reembedded) -> None:
         memories = [each.memory for each in own]
         try:
             written = self._patiently(lambda: self._vectors.replace(space, memories))

@@ -22,7 +22,7 @@ from lethe.domain import keys
 from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
 from lethe.errors import Erased, Throttled
-from lethe.ports import Held, Page
+from lethe.ports import OwnedMemory, Page
 
 GROUP = TRANSACTION_LIMIT - 1
 """Versions in one transaction, beside the head."""
@@ -35,12 +35,12 @@ class DynamoMemoryVectors:
         self._database = database
         self._row = database.models.memory
 
-    def page(self, limit: int, start: str | None) -> Page[Held]:
+    def page(self, limit: int, start: str | None) -> Page[OwnedMemory]:
         """One call; it may bring fewer than ``limit``, and even none, before the end."""
         items, last = self._database.scan_page(
             self._row, (keys.MEMORIES, keys.OLD_MEMORIES), (), None if start is None else json.loads(start), limit
         )
-        found = tuple(Held(keys.parse_space_partition(str(item["pk"]["S"])), memory_of(item)) for item in items)
+        found = tuple(OwnedMemory(keys.parse_space_partition(str(item["pk"]["S"])), memory_of(item)) for item in items)
         return Page(found, None if last is None else json.dumps(last))
 
     def replace(self, space: Space, memories: Sequence[Memory]) -> int:
