@@ -16,13 +16,18 @@ def page_of(most: int, after: str | None) -> Page[str]:
 
 @pytest.mark.parametrize("limit", range(1, 23))
 @pytest.mark.parametrize("every", [1, 2, 3, 7, 20, 21])
-def test_all_that_is_accepted_comes_once_and_in_order(limit: int, every: int) -> None:
+@pytest.mark.parametrize("stretch", [1, 6, 200])
+def test_all_that_is_accepted_comes_once_and_in_order(limit: int, every: int, stretch: int) -> None:
     wanted = [f"{n:02d}" for n in range(20) if n % every == every - 1]
     found: list[str] = []
+
+    def accepts(thing: str) -> bool:
+        return thing in wanted
+
     start: str | None = None
     pages = 0
     while True:
-        page = accepted_pages(page_of, lambda thing: int(thing) % every == every - 1, lambda thing: thing, limit, start)
+        page = accepted_pages(page_of, accepts, lambda thing: thing, limit, start, stretch)
         assert len(page.items) <= limit
         found += page.items
         pages += 1

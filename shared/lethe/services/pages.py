@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from lethe.ports import Page
 
 Thing = TypeVar("Thing")
+STRETCH: Final = 200
 
 
 def accepted_pages(
@@ -16,14 +17,16 @@ def accepted_pages(
     key: Callable[[Thing], str],
     limit: int,
     start: str | None,
+    stretch: int = STRETCH,
 ) -> Page[Thing]:
     """The next ``limit`` things that are accepted, read on until there are so many or none is left.
 
-    ``page_of`` gives a page of at most so many things behind the one with the key ``start``.
+    ``page_of`` gives a page of at most so many things behind the one with the key ``start``. It is asked for
+    ``stretch`` at least, since few of them may be accepted.
     """
     found: list[Thing] = []
     while True:
-        page = page_of(limit, start)
+        page = page_of(max(limit, stretch), start)
         for thing in page.items:
             if accepts(thing):
                 found.append(thing)
