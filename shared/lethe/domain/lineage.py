@@ -29,9 +29,13 @@ class Lineage:
 
 @immutable
 class Consequences:
-    """What the erasure of some memories means for the others: those that go too, and those that lose their context."""
+    """What the erasure of some memories means for the others: those that go too, and those that lose their context.
 
-    dropped: frozenset[str]
+    ``dropped`` is level by level: what was made of the erased ones, what was made of that, and so on. Whoever deletes
+    begins with the last: what is left at any moment can then still be reached.
+    """
+
+    dropped: tuple[frozenset[str], ...]
     rebuilt: frozenset[str]
 
 
@@ -43,15 +47,17 @@ def consequences(lineages: Collection[Lineage], erased: Collection[str]) -> Cons
     every memory whose context repeats a message that an erased memory was taken from.
     """
     gone = set(erased)
-    before = 0
-    while len(gone) > before:
-        before = len(gone)
-        gone |= {lineage.id for lineage in lineages if not gone.isdisjoint(lineage.derived_from)}
+    levels: list[frozenset[str]] = []
+    while level := frozenset(
+        lineage.id for lineage in lineages if lineage.id not in gone and not gone.isdisjoint(lineage.derived_from)
+    ):
+        levels.append(level)
+        gone |= level
     messages = set(_messages(lineage for lineage in lineages if lineage.id in gone))
     rebuilt = {
         lineage.id for lineage in lineages if lineage.id not in gone and not messages.isdisjoint(lineage.context_from)
     }
-    return Consequences(frozenset(gone - set(erased)), frozenset(rebuilt))
+    return Consequences(tuple(levels), frozenset(rebuilt))
 
 
 def _messages(lineages: Iterable[Lineage]) -> Iterable[str]:

@@ -137,7 +137,7 @@ class EntityDesk:
 
         With ``version`` only if that is the current one. Raises VersionConflict, and Conflict when a hold keeps it.
         """
-        if space.holds and self._is_held(space, session_id):
+        if self._is_held(space, session_id):
             raise Conflict("a legal hold keeps it")
         self._entities.delete(space, key, session_id, version)
         self._answers.forget(space, {about_entity(key)})

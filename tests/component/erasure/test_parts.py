@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from math import inf
+from typing import cast
 
 import pytest
 
 from lethe.domain.erasure import Erasure, ErasureState, MemoriesWithin, StepName, TheseMemories, WholeSubject
 from lethe.domain.idempotency import about_session
 from lethe.domain.identity import Caller
+from lethe.domain.indexing import Change, Outcome, Remove
 from lethe.domain.memory import MemoryKind
 from lethe.errors import Erased, Unavailable, VersionConflict
+from lethe.ports import IndexWriter
 from lethe.services.erasure.requests import NamedSession
 from tests.support.erasing import Erasing
 from tests.support.subjects import Filled, fill
@@ -153,3 +156,47 @@ def test_a_request_that_died_has_counted_what_it_deleted(house: Erasing, caller:
     memories, derived = done.step(StepName.MEMORIES), done.step(StepName.DERIVED)
     assert (memories.found, memories.deleted) == (2, 2)
     assert derived.found == derived.deleted >= 2
+
+
+class IndexAway:
+    """Takes nothing while it is away."""
+
+    def __init__(self) -> None:
+        self.away = True
+        self.taken: list[Change] = []
+
+    def apply(self, changes: Sequence[Change], within: float) -> tuple[Outcome, ...]:
+        if self.away:
+            raise Unavailable
+        self.taken += changes
+        return (Outcome.APPLIED,) * len(changes)
+
+
+def test_a_memory_goes_also_while_the_index_is_away(house: Erasing, caller: Caller, filled: Filled) -> None:
+    index = IndexAway()
+    house = Erasing(house.database, house.inspected, writer=cast("IndexWriter", index), clock=house.clock)
+    target = filled.memories[1]
+    begun = house.requests.delete(caller, "alice", TheseMemories((target.id,)), None, lambda: inf)
+    assert begun is not None
+    assert begun.unreadable_since is not None
+    assert target.id not in left(house, caller)
+    index.away = False
+    assert house.drive(begun).state is ErasureState.COMPLETED
+    assert {change.memory_id for change in index.taken if isinstance(change, Remove)} == {target.id}
+
+
+def test_what_was_made_of_it_goes_deepest_first(house: Erasing, caller: Caller, filled: Filled) -> None:
+    """Cut short anywhere, what is left can still be reached from what is left."""
+    made = filled.derived
+    chain = [made]
+    for number in range(3):
+        made = replace(
+            made, id=house.ids.new("mem_"), derived_from=(made.id,), content_hash=f"deeper {number}", text=f"{number}"
+        )
+        chain.append(made)
+    house.memories.add(filled.space, chain[1:])
+    begun = house.requests.begin(caller, "alice", TheseMemories((filled.memories[0].id,)), None, lambda: 0.0)
+    assert begun.unreadable_since is None
+    assert {memory.id for memory in chain} & left(house, caller) == {memory.id for memory in chain[:-1]}
+    assert house.drive(begun, time_left=lambda: 0.0).state is ErasureState.COMPLETED
+    assert {memory.id for memory in [*chain, filled.memories[0]]} & left(house, caller) == set()

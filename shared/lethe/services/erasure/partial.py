@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from lethe.domain.erasure import DELETING, Erasure, MemoriesWithin, OneSession, StepName, TheseMemories
@@ -15,7 +16,7 @@ from lethe.domain.holds import Hold, HoldTarget, covers, holding
 from lethe.domain.idempotency import about_session, session_named
 from lethe.domain.identity import Space, session_of
 from lethe.domain.immutable import immutable
-from lethe.domain.indexing import Change, Remove
+from lethe.domain.indexing import Change, Outcome, Remove
 from lethe.domain.lineage import Lineage, consequences
 from lethe.errors import Erased, VersionConflict
 from lethe.ports import (
@@ -36,6 +37,7 @@ CHUNK: Final = 200
 """Memories that go between two looks at the time."""
 TO_GO_ON: Final = 3.0
 _WITHIN: Final = 20.0
+"""Seconds that a request to the index may take at most."""
 
 
 @immutable
@@ -43,10 +45,12 @@ class _Chosen:
     """What goes now: memories, those that lose their context, and session ids; and the holds that keep others."""
 
     memories: tuple[Lineage, ...]
-    dropped: tuple[Lineage, ...]
+    dropped: tuple[tuple[Lineage, ...], ...]
+    """Level by level, as ``Consequences`` has them."""
     rebuilt: frozenset[str]
     sessions: tuple[str, ...]
     held: int
+    """How many of those that are wanted, not counting what rests on them."""
     holds: tuple[str, ...]
     gone: tuple[str, ...] = ()
     """Memories that were named and have no row any more; an entry of theirs may still come late."""
@@ -84,7 +88,7 @@ class PartialDeletion:
             return Counted(True)
         chosen = self._choose(erasure, space)
         found = (
-            (StepName.DERIVED, len(chosen.dropped) + len(chosen.rebuilt)),
+            (StepName.DERIVED, sum(map(len, chosen.dropped)) + len(chosen.rebuilt)),
             (StepName.MEMORIES, len(chosen.memories)),
             (StepName.SESSIONS, len(chosen.sessions)),
         )
@@ -117,13 +121,11 @@ class PartialDeletion:
                 deleted += stretch.deleted
                 if not stretch.done:
                     return Deleted(False, deleted, stretch.holds)
-            if self._writer is not None:
-                self._writer.refresh()
             return Deleted(True, deleted, stretch.holds)
         chosen = self._choose(erasure, space)
         match step:
             case StepName.INDEX:
-                return Deleted(True, self._unindex(space, chosen), chosen.holds)
+                return Deleted(True, self._unindex(space, chosen, time_left), chosen.holds)
             case StepName.DERIVED:
                 return self._derived(erasure, space, chosen, time_left)
             case StepName.MEMORIES:
@@ -137,27 +139,31 @@ class PartialDeletion:
             case _:
                 return Deleted(True)
 
-    def _unindex(self, space: Space, chosen: _Chosen) -> int:
-        """Take the entries out now; the stream will find them gone."""
+    def _unindex(self, space: Space, chosen: _Chosen, time_left: TimeLeft) -> int:
+        """Take the entries out now; the stream will find them gone. A tenth of the time may go to it."""
         if self._writer is None:
             return 0
-        changes: list[Change] = [
-            Remove(space, lineage.id, lineage.version) for lineage in (*chosen.memories, *chosen.dropped)
-        ]
+        goes = (*chosen.memories, *chain.from_iterable(chosen.dropped))
+        changes: list[Change] = [Remove(space, lineage.id, lineage.version) for lineage in goes]
         changes += [Remove(space, memory_id) for memory_id in chosen.gone]
-        self._writer.apply(changes, _WITHIN)
-        return len(changes) - len(chosen.gone)
+        outcomes = self._writer.apply(changes, min(_WITHIN, time_left() / 10))
+        return sum(outcome is Outcome.APPLIED for outcome in outcomes[: len(goes)])
 
     def _derived(self, erasure: Erasure, space: Space, chosen: _Chosen, time_left: TimeLeft) -> Deleted:
         """Stored answers, memories that rest on those that go, and contexts that repeat what they were taken from."""
-        about = {lineage.id for lineage in (*chosen.memories, *chosen.dropped)} | chosen.rebuilt
+        about = {lineage.id for lineage in (*chosen.memories, *chain.from_iterable(chosen.dropped))} | chosen.rebuilt
         if isinstance(erasure.scope, TheseMemories):
             about |= set(erasure.scope.memory_ids)
         about |= {about_session(session_id) for session_id in chosen.sessions}
         answers = self._answers.forget(space, about) if about else 0
-        dropped = self._delete_memories(space, chosen.dropped, chosen.holds, time_left)
-        rebuilt = self._rebuilding.without_context(space, sorted(chosen.rebuilt))
-        return Deleted(dropped.done, answers + dropped.deleted + rebuilt, chosen.holds)
+        # Contexts first: which messages they repeat is known by the memories that go.
+        deleted = answers + self._rebuilding.without_context(space, sorted(chosen.rebuilt))
+        for level in reversed(chosen.dropped):
+            dropped = self._delete_memories(space, level, chosen.holds, time_left)
+            deleted += dropped.deleted
+            if not dropped.done or (level is not chosen.dropped[0] and time_left() < TO_GO_ON):
+                return Deleted(False, deleted, chosen.holds)
+        return Deleted(True, deleted, chosen.holds)
 
     def _delete_memories(
         self, space: Space, lineages: Sequence[Lineage], holds: tuple[str, ...], time_left: TimeLeft
@@ -181,25 +187,26 @@ class PartialDeletion:
 
     def _choose(self, erasure: Erasure, space: Space) -> _Chosen:
         lineages = self._memories.lineages(space)
-        holds = self._holds.of_subject(space.tenant, space.subject) if space.holds else ()
+        holds = self._holds.of_subject(space.tenant, space.subject)
         named = self._sessions_named(erasure, space, lineages)
         anew = self._begun_anew(erasure, space, named)
         keeping = {lineage.id: self._holding(space, holds, lineage) for lineage in lineages} if holds else {}
         wanted = [lineage for lineage in lineages if self._wanted(erasure, space, lineage, anew)]
         goes = [lineage for lineage in wanted if keeping.get(lineage.id) is None]
-        follows = consequences(lineages, {lineage.id for lineage in goes})
-        dropped = [lineage for lineage in lineages if lineage.id in follows.dropped and not keeping.get(lineage.id)]
+        gone = self._gone(erasure, lineages)
+        follows = consequences(lineages, {lineage.id for lineage in goes} | set(gone))
+        resting = [[lineage for lineage in lineages if lineage.id in level] for level in follows.dropped]
         sessions, keeps_session = self._sessions_of(erasure, holds, () if anew is not None else named)
-        names = {name for lineage in wanted if (name := keeping.get(lineage.id))}
+        names = {name for lineage in chain(wanted, *resting) if (name := keeping.get(lineage.id))}
         names |= set() if keeps_session is None else {keeps_session}
         return _Chosen(
             tuple(goes),
-            tuple(dropped),
-            frozenset(memory_id for memory_id in follows.rebuilt if not keeping.get(memory_id)),
+            tuple(tuple(lineage for lineage in level if not keeping.get(lineage.id)) for level in resting),
+            follows.rebuilt,  # also under a hold: a context is a copy, and no hold keeps copies
             sessions,
             len(wanted) - len(goes) + (keeps_session is not None),
             tuple(sorted(names)),
-            self._gone(erasure, lineages),
+            gone,
         )
 
     def _gone(self, erasure: Erasure, lineages: Sequence[Lineage]) -> tuple[str, ...]:
