@@ -165,6 +165,13 @@ def test_a_restored_head_comes_to_what_the_ledger_says(stores: Stores) -> None:
     assert (unknown.epoch, unknown.state) == (2, SubjectState.ERASED)
 
 
+def test_a_replay_does_not_lock_out_who_came_back(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.heads.fence(space.tenant, space.subject, "er_1", 1)
+    back = stores.heads.admit(space.tenant, space.subject)
+    assert stores.heads.restore(space.tenant, space.subject, 2, "er_1", LATER) == back
+
+
 def test_of_eight_fences_at_once_one_ends_the_epoch(strict_stores: Stores) -> None:
     space = strict_stores.new_space()
     with ThreadPoolExecutor(8) as threads:

@@ -96,17 +96,11 @@ class FakeHolds:
                 raise NotFound
             if head.state is not SubjectState.ACTIVE:
                 raise Conflict if head.state is SubjectState.ERASING else Erased
-            self._heads.put(replace(head, holds=head.holds + 1))
             self._holds[tenant, hold.name] = hold
             return hold
 
     def release(self, tenant: str, name: str) -> bool:
-        with self._heads.lock:
-            hold = self._holds.pop((tenant, name), None)
-            head = None if hold is None else self._heads.read(tenant, hold.subject)
-            if head is not None:
-                self._heads.put(replace(head, holds=head.holds + 1))
-            return hold is not None
+        return self._holds.pop((tenant, name), None) is not None
 
     def hold(self, tenant: str, name: str) -> Hold | None:
         return self._holds.get((tenant, name))
@@ -154,9 +148,10 @@ class FakeStores:
 
     def memories(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         found = self.of_memories.lineages(space)
-        goes = [each.id for each in found if holding(holds, self._target(space, each)) is None]
+        keeping = {each.id: holding(holds, self._target(space, each)) for each in found}
+        goes = [memory_id for memory_id, name in keeping.items() if name is None]
         self.of_memories.purge(space, goes)
-        return Purged(len(goes), len(found) - len(goes), done=True)
+        return Purged(len(goes), done=True, holds=frozenset(name for name in keeping.values() if name is not None))
 
     def _target(self, space: Space, each: object) -> HoldTarget:
         session = getattr(each, "session_id", None)
@@ -168,22 +163,24 @@ class FakeStores:
         )
 
     def entities(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
-        if holds_all(holds) is not None:
-            return Purged(0, self.of_entities.stored(space), done=True)
-        return Purged(self.of_entities.purge(space), 0, done=True)
+        everything = holds_all(holds)
+        if everything is not None and self.of_entities.stored(space):
+            return Purged(0, done=True, holds=frozenset([everything]))
+        return Purged(self.of_entities.purge(space), done=True)
 
     def sessions(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
-        deleted = held = 0
+        deleted, held = 0, set[str]()
         for session_id in self.of_sessions.ids(space):
-            if holding(holds, HoldTarget(session=self.name_session(space, session_id))) is not None:
-                held += 1
+            name = holding(holds, HoldTarget(session=self.name_session(space, session_id)))
+            if name is not None:
+                held.add(name)
             else:
                 self.of_sessions.delete(space, session_id)
                 deleted += 1
-        return Purged(deleted, held, done=True)
+        return Purged(deleted, done=True, holds=frozenset(held))
 
     def answers(self, space: Space, time_left: TimeLeft) -> Purged:
-        return Purged(self.of_answers.purge(space), 0, done=True)
+        return Purged(self.of_answers.purge(space), done=True)
 
     @property
     def method(self) -> str:

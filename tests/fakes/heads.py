@@ -74,12 +74,11 @@ class FakeSubjectHeads:
         state = SubjectState.ACTIVE if until is None else SubjectState.ERASED
         with self.lock:
             head = self._heads.get((tenant, subject))
-            if head is not None and (head.epoch > epoch or (head.epoch == epoch and head.state is state)):
+            if head is not None and head.stands_after(epoch, state):
                 return head
             revision = 0 if head is None else head.revision + 1
             erasure = None if until is None else erasure_id
-            held = 0 if head is None else head.holds
-            head = SubjectHead(tenant, subject, epoch, state, revision, revision, None, erasure, until, held)
+            head = SubjectHead(tenant, subject, epoch, state, revision, revision, None, erasure, until)
             self.put(head)
             return head
 

@@ -33,7 +33,9 @@ TABLE_RIGHTS = {
         "LedgerTable": {"PutItem", "Query"},
     },
     "GovernFunction": {
-        "SubjectsTable": {"GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"},
+        "SubjectsTable": {
+            "GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "ConditionCheckItem",
+        },
         "SessionsTable": {"GetItem", "Query", "DeleteItem", "BatchWriteItem"},
         "EntitiesTable": {"Query", "BatchWriteItem"},
         "MemoriesTable": {"GetItem", "BatchGetItem", "Query", "PutItem", "DeleteItem", "BatchWriteItem"},

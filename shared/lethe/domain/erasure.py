@@ -194,6 +194,8 @@ def restarted(erasure: Erasure, now: datetime) -> Erasure:
         steps=steps,
         failure=None,
         ended_at=None,
+        holds=(),
+        held=0,
         verified=(),
         starts=erasure.starts + 1,
         touched_at=now,

@@ -29,7 +29,7 @@ class SubjectHead:
     mark shows everything. None when nothing was written, or when no single write was the last.
 
     ``erasure`` is the erasure that fenced the subject, while it is not active; ``erased_until`` the moment up to which
-    an erased one stays so unless it is admitted; ``holds`` counts the holds that were placed and released.
+    an erased one stays so unless it is admitted.
     """
 
     tenant: str
@@ -41,11 +41,16 @@ class SubjectHead:
     written: str | None = None
     erasure: str | None = None
     erased_until: datetime | None = None
-    holds: int = 0
 
     def reads(self, space: Space) -> bool:
         """Whether ``space`` is the one that is read: not fenced by an erasure, nor of an epoch before one."""
         return self.epoch == space.epoch and self.state is SubjectState.ACTIVE
+
+    def stands_after(self, epoch: int, state: SubjectState) -> bool:
+        """Whether a replay leaves the head as it is, which by the ledger came to ``state`` at ``epoch``: it is further,
+        or there already. Active at that epoch it was admitted, or free long enough: nothing else makes it so.
+        """
+        return self.epoch > epoch or (self.epoch == epoch and self.state in (state, SubjectState.ACTIVE))
 
     def is_free(self, now: datetime) -> bool:
         """Whether it was erased so long ago that it may be written to again without being admitted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from lethe.domain.erasure import MemoriesWithin, OneSession, Scope, TheseMemories, WholeSubject
+from lethe.domain.erasure import Erasure, MemoriesWithin, OneSession, Scope, TheseMemories, WholeSubject
 from lethe.domain.immutable import immutable
 from lethe.domain.memory import MemoryKind
 
@@ -49,6 +49,17 @@ def covers(scope: Scope, record: HoldTarget) -> bool:
             and (scope.created_before is None or record.created_at < scope.created_before)
         )
     return True
+
+
+def still_keeps(hold: Hold | None, erasure: Erasure) -> bool:
+    """Whether the hold that stands under a name now is the one that kept something from ``erasure``, and not another
+    that was given the name since.
+    """
+    return (
+        hold is not None
+        and erasure.subject in (None, hold.subject)
+        and (erasure.ended_at is None or hold.created_at <= erasure.ended_at)
+    )
 
 
 def holding(holds: Iterable[Hold], record: HoldTarget) -> str | None:

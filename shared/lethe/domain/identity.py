@@ -68,7 +68,7 @@ class Space:
 
     ``revision`` is the head's revision when the space was opened. It says how fresh a cached view must be and is
     no part of the identity; ``rewritten`` says since which revision memories were only added, and ``written`` which
-    write was the newest (``SubjectHead``); ``holds`` counts the legal holds placed and released until then.
+    write was the newest (``SubjectHead``).
     """
 
     tenant: str
@@ -77,7 +77,6 @@ class Space:
     revision: int = field(default=0, compare=False)
     rewritten: int = field(default=0, compare=False)
     written: str | None = field(default=None, compare=False)
-    holds: int = field(default=0, compare=False)
 
 
 def normalise_user_id(user_id: str) -> str:

@@ -48,7 +48,8 @@ class SubjectHeads(Protocol):
 
     def restore(self, tenant: str, subject: str, epoch: int, erasure_id: str, until: datetime | None) -> SubjectHead:
         """Bring the head of a restored table to what the ledger says: at least ``epoch``; erased by ``erasure_id`` up
-        to ``until``, or active when that is None. A head of a later epoch stays as it is.
+        to ``until``, or active when that is None. A head of a later epoch stays as it is, and so does an active one of
+        this epoch: it was admitted.
         """
         ...
 

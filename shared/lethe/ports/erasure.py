@@ -86,15 +86,15 @@ class Holds(Protocol):
     """Legal holds of a tenant."""
 
     def place(self, tenant: str, hold: Hold) -> Hold:
-        """Store the hold and raise the count of holds on the subject's head, in one transaction, while nothing erases
-        the subject; the same name with the same subject and scope again gives what stands.
+        """Store the hold in one transaction that demands that the subject is active; the same name with the same
+        subject and scope again gives what stands.
 
         Raises Conflict while the subject is being erased or when the name is taken by another, Erased when it is gone.
         """
         ...
 
     def release(self, tenant: str, name: str) -> bool:
-        """Remove the hold and raise the head's count; whether there was one."""
+        """Remove the hold; whether there was one."""
         ...
 
     def hold(self, tenant: str, name: str) -> Hold | None:
@@ -165,11 +165,11 @@ TimeLeft = Callable[[], float]
 
 @immutable
 class Purged:
-    """How many items went, how many stay because of a hold, and whether that was all there is."""
+    """How many items went, which holds made others stay, and whether that was all there is."""
 
     deleted: int
-    held: int
     done: bool
+    holds: frozenset[str] = frozenset()
 
 
 @immutable

@@ -106,7 +106,7 @@ def _writable(head: SubjectHead) -> Space:
 
 
 def _space(head: SubjectHead) -> Space:
-    return Space(head.tenant, head.subject, head.epoch, head.revision, head.rewritten, head.written, head.holds)
+    return Space(head.tenant, head.subject, head.epoch, head.revision, head.rewritten, head.written)
 
 
 def readable_space(head: SubjectHead) -> Space:

@@ -138,9 +138,6 @@ def test_a_name_is_one_hold(house: Erasing, caller: Caller, filled: Filled) -> N
     house.holds.place(caller, "alice", "case-8", WholeSubject())
     assert [hold.name for hold in house.holds.list(caller, 1, None).items] == ["case-7"]
     assert [hold.name for hold in house.holds.list(caller, 5, "case-7").items] == ["case-8"]
-    head = house.heads.read(filled.space.tenant, filled.space.subject)
-    assert head is not None
-    assert head.holds == 2
     house.holds.release(caller, "case-7")
     house.holds.release(caller, "case-7")
     with pytest.raises(NotFound):
@@ -155,3 +152,80 @@ def test_a_key_for_other_users_sees_no_hold(house: Erasing, caller: Caller, fill
     assert house.holds.list(bobs, 5, None).items == ()
     house.holds.release(bobs, "case-7")
     assert house.holds.get(caller, "case-7").name == "case-7"
+
+
+def test_of_two_holds_the_one_that_ended_is_done_with(house: Erasing, caller: Caller, filled: Filled) -> None:
+    house.holds.place(caller, "alice", "a", TheseMemories((filled.memories[1].id,)))
+    house.holds.place(caller, "alice", "b", TheseMemories((filled.memories[2].id,)))
+    done = house.erase(caller, "alice", WholeSubject())
+    assert done.holds == ("a", "b")
+    house.holds.release(caller, "b")
+    for _ in range(3):
+        if house.tick.run():
+            house.drive(house.read(done))
+    again = house.read(done)
+    assert (again.state, again.holds) == (ErasureState.COMPLETED_WITH_HOLDS, ("a",))
+    assert len(again.receipts) == 2
+    assert stored(house, filled) == {filled.memories[1].id}
+
+
+def test_a_hold_that_keeps_nothing_is_not_named(house: Erasing, caller: Caller, filled: Filled) -> None:
+    house.holds.place(caller, "alice", "idle", TheseMemories((house.ids.new("mem_"),)))
+    house.holds.place(caller, "alice", "busy", TheseMemories((filled.memories[1].id,)))
+    assert house.erase(caller, "alice", WholeSubject()).holds == ("busy",)
+
+
+def test_a_name_that_was_given_to_another_hold_keeps_nothing_any_more(
+    house: Erasing, caller: Caller, filled: Filled
+) -> None:
+    house.holds.place(caller, "alice", "case-7", WholeSubject())
+    done = house.erase(caller, "alice", WholeSubject())
+    house.holds.release(caller, "case-7")
+    house.clock.move(timedelta(seconds=1))
+    house.write(caller, "bob")
+    house.holds.place(caller, "bob", "case-7", WholeSubject())
+    assert house.tick.run() == 1
+    again = house.drive(house.read(done))
+    assert again.state is ErasureState.COMPLETED
+    receipt = house.receipt(again)["receipt"]
+    assert isinstance(receipt, dict)
+    assert receipt["holds"] == []
+    assert stored(house, filled) == set()
+
+
+def test_what_rests_on_an_erased_memory_can_be_held(house: Erasing, caller: Caller, filled: Filled) -> None:
+    house.holds.place(caller, "alice", "case-7", TheseMemories((filled.derived.id,)))
+    done = house.erase(caller, "alice", TheseMemories((filled.memories[0].id,)))
+    assert (done.state, done.holds) == (ErasureState.COMPLETED_WITH_HOLDS, ("case-7",))
+    assert filled.derived.id in stored(house, filled)
+    house.holds.release(caller, "case-7")
+    assert house.tick.run() == 1
+    again = house.drive(house.read(done))
+    assert again.state is ErasureState.COMPLETED
+    assert filled.derived.id not in stored(house, filled)
+
+
+def test_a_context_is_a_copy_which_no_hold_keeps(house: Erasing, caller: Caller, filled: Filled) -> None:
+    beside = filled.memories[-1]
+    house.holds.place(caller, "alice", "case-7", TheseMemories((beside.id,)))
+    done = house.erase(caller, "alice", TheseMemories((filled.memories[0].id,)))
+    assert (done.state, done.holds) == (ErasureState.COMPLETED, ())
+    kept_one = house.memories.get(filled.space, beside.id)
+    assert kept_one is not None
+    assert (kept_one.text, kept_one.context) == (beside.text, None)
+
+
+def test_a_hold_outlives_a_restored_head(house: Erasing, caller: Caller, filled: Filled) -> None:
+    """The ledger is not restored with the tables: what it holds is held, whatever the head says; and can be released,
+    also when the backup is from before the user.
+    """
+    house.holds.place(caller, "alice", "case-7", WholeSubject())
+    row = house.database.models.head
+    place = (f"{filled.space.tenant}#{filled.space.subject}", "HEAD")
+    house.database.put(row(*place, epoch=1, state="active", revision=0))
+    with pytest.raises(Conflict):
+        house.requests.delete(caller, "alice", TheseMemories((filled.memories[0].id,)), None, lambda: inf)
+    house.database.delete(row(*place))
+    house.holds.release(caller, "case-7")
+    with pytest.raises(NotFound):
+        house.holds.get(caller, "case-7")

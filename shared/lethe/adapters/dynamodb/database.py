@@ -74,8 +74,12 @@ class Transaction:
         self.requests.append({"Delete": kwargs})
 
     def check(self, row: Row, condition: Condition) -> None:
-        """Demand ``condition`` of the item with the keys of ``row``, without writing it."""
-        kwargs = row.get_delete_kwargs_from_instance(condition=condition)
+        """Demand ``condition`` of the item with the keys of ``row``, without writing it; a failed one tells what stands
+        there.
+        """
+        kwargs = row.get_delete_kwargs_from_instance(
+            condition=condition, return_values_on_condition_failure=_old(condition)
+        )
         self.requests.append({"ConditionCheck": kwargs})
 
 

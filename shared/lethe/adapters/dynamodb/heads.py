@@ -110,7 +110,7 @@ class DynamoSubjectHeads:
         state = SubjectState.ACTIVE if until is None else SubjectState.ERASED
         for attempt in range(ATTEMPTS):
             head = self.read(tenant, subject)
-            if head is not None and (head.epoch > epoch or (head.epoch == epoch and head.state is state)):
+            if head is not None and head.stands_after(epoch, state):
                 return head
             new = self._row(
                 keys.subject_partition(tenant, subject),
@@ -119,7 +119,6 @@ class DynamoSubjectHeads:
                 state=state.value,
                 revision=0 if head is None else head.revision + 1,
                 rewritten=0 if head is None else head.revision + 1,
-                holds=0 if head is None else head.holds,
                 erasure=None if until is None else erasure_id,
                 erased_until=until,
             )
@@ -164,7 +163,7 @@ class DynamoSubjects:
         return Page(tuple(heads), None if last is None else json.dumps(last))
 
 
-_HEAD = ("pk", "sk", "epoch", "state", "revision", "rewritten", "erasure", "erased_until", "holds")
+_HEAD = ("pk", "sk", "epoch", "state", "revision", "rewritten", "erasure", "erased_until")
 
 
 def head_of(database: Database, space: Space) -> tuple[HeadRow, Condition]:
@@ -207,5 +206,4 @@ def _head(row: HeadRow, tenant: str, subject: str) -> SubjectHead:
         row.written,
         row.erasure,
         row.erased_until,
-        row.holds,
     )

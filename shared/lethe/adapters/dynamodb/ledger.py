@@ -58,10 +58,7 @@ class DynamoLedger:
         try:
             with_retries(lambda: self._database.transact(transaction) if ends else self._database.put(saved, seen))
         except ConditionFailed as failed:
-            standing = failed.found[0]
-            if not standing:
-                raise NotFound from failed
-            raise VersionConflict(int(standing["version"]["N"])) from failed
+            raise _overtaken(failed) or NotFound() from failed
         return _erasure(saved)
 
     def reopen(self, erasure: Erasure) -> Erasure:
@@ -73,10 +70,7 @@ class DynamoLedger:
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
-            standing = failed.found[0]
-            if not standing:
-                raise NotFound from failed
-            raise VersionConflict(int(standing["version"]["N"])) from failed
+            raise _overtaken(failed) or NotFound() from failed
         return _erasure(saved)
 
     def withdraw(self, erasure: Erasure) -> None:
@@ -88,8 +82,9 @@ class DynamoLedger:
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
-            if failed.found[0]:
-                raise VersionConflict(int(failed.found[0]["version"]["N"])) from failed
+            overtaken = _overtaken(failed)
+            if overtaken is not None:
+                raise overtaken from failed
 
     def page(self, tenant: str, limit: int, start: str | None) -> Page[Erasure]:
         """A query backwards: ids are in the order of time."""
@@ -163,7 +158,7 @@ class DynamoLedger:
 
 
 class DynamoHolds:
-    """``Holds`` in the ledger table; each change is one transaction with the subject's head."""
+    """``Holds`` in the ledger table, each with a pointer from its subject."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -171,7 +166,7 @@ class DynamoHolds:
         self._head = database.models.head
 
     def place(self, tenant: str, hold: Hold) -> Hold:
-        """The hold, the pointer from its subject, and the head: a subject that has none yet may be held too."""
+        """One transaction: the hold and its pointer, while the subject's head is active."""
         standing = self.hold(tenant, hold.name)
         if standing is not None:
             return _same(standing, hold)
@@ -180,21 +175,18 @@ class DynamoHolds:
         transaction = Transaction()
         transaction.put(self._of(partition, keys.hold(hold.name), hold), self._row.pk.does_not_exist())
         transaction.put(self._of(partition, keys.hold_on(hold.subject, hold.name), hold))
-        active = self._head.state == SubjectState.ACTIVE.value
-        transaction.update(head, [self._head.holds.set((self._head.holds | 0) + 1)], active)
+        transaction.check(head, self._head.state == SubjectState.ACTIVE.value)
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed as failed:
-            self._refuse(tenant, hold, failed)
-            return hold
+            return self._placed_before(tenant, hold, failed)
         return hold
 
-    def _refuse(self, tenant: str, hold: Hold, failed: ConditionFailed) -> None:
-        """Say why a hold cannot stand; one that was placed a moment ago by the same request does."""
+    def _placed_before(self, tenant: str, hold: Hold, failed: ConditionFailed) -> Hold:
+        """The hold that the same request placed a moment ago. Raises why one cannot stand."""
         standing = self.hold(tenant, hold.name)
         if standing is not None:
-            _same(standing, hold)
-            return
+            return _same(standing, hold)
         found = failed.found[-1]
         if not found:
             raise NotFound("nothing is stored about this user, so nothing can be held") from failed
@@ -203,17 +195,14 @@ class DynamoHolds:
         raise Erased from failed
 
     def release(self, tenant: str, name: str) -> bool:
-        """One transaction; the head is told whatever its state."""
+        """One transaction."""
         standing = self.hold(tenant, name)
         if standing is None:
             return False
         partition = keys.ledger_partition(tenant)
-        head = self._head(keys.subject_partition(tenant, standing.subject), keys.HEAD)
         transaction = Transaction()
         transaction.delete(self._row(partition, keys.hold(name)), self._row.subject == standing.subject)
         transaction.delete(self._row(partition, keys.hold_on(standing.subject, name)))
-        raised = [self._head.holds.set((self._head.holds | 0) + 1)]
-        transaction.update(head, raised, self._head.pk.exists())
         try:
             with_retries(lambda: self._database.transact(transaction))
         except ConditionFailed:
@@ -246,6 +235,12 @@ class DynamoHolds:
     def _of(self, partition: str, sort_key: str, hold: Hold) -> HoldRow:
         make = partial(self._row, partition, sort_key)
         return make(name=hold.name, subject=hold.subject, scope=scope_json(hold.scope), created_at=hold.created_at)
+
+
+def _overtaken(failed: ConditionFailed) -> VersionConflict | None:
+    """What the first condition, on the version of a row, failed of; None when there is no row."""
+    standing = failed.found[0]
+    return VersionConflict(int(standing["version"]["N"])) if standing else None
 
 
 def _same(standing: Hold, wanted: Hold) -> Hold:

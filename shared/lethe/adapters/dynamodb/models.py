@@ -41,7 +41,6 @@ class HeadRow(Row):
     written = UnicodeAttribute(null=True)
     erasure = UnicodeAttribute(null=True)
     erased_until = TimeAttribute(null=True)
-    holds = IntAttribute(default=0)
 
 
 class AnswerRow(Row):

@@ -27,8 +27,8 @@ TO_GO_ON: Final = 5.0
 _PAGE: Final = 1_000
 """Items of a page: 40 calls that delete them, which take longer than one that reads as many."""
 
-Keeps = Callable[[Item], bool]
-"""Whether a hold covers the item."""
+Keeps = Callable[[Item], str | None]
+"""The hold that covers an item, or None."""
 
 
 class DynamoPurge:
@@ -60,13 +60,13 @@ class DynamoPurge:
             return self._purge(row, partition, keys.everything(), time_left, keeps)
         described = ("id", "kind", "created_at", "session_id")
         rows = self._database.query(row, partition, keys.beginning_with(keys.MEMORIES), attributes=described)
-        held = {str(item["id"]["S"]) for item in rows if holding(holds, self._memory(space, item)) is not None}
+        held = {str(item["id"]["S"]): holding(holds, self._memory(space, item)) for item in rows}
         return self._purge(
             row,
             partition,
             keys.everything(),
             time_left,
-            lambda item: _memory_of(item) in held,
+            lambda item: held.get(_memory_of(item) or ""),
             ("sk", "memory_id"),
         )
 
@@ -100,17 +100,14 @@ class DynamoPurge:
         """Which items holds on a session, or on everything, cover."""
         if not holds:
             return None
-        if holds_all(holds) is not None:
-            return lambda item: True
-        known: dict[str, bool] = {}
+        everything = holds_all(holds)
+        known: dict[str | None, str | None] = {None: everything}
 
-        def keeps(item: Item) -> bool:
+        def keeps(item: Item) -> str | None:
             session_id = session_in(str(item["sk"]["S"]))
-            if session_id is None:
-                return False
             if session_id not in known:
-                target = HoldTarget(session=self._session(space, session_id))
-                known[session_id] = holding(holds, target) is not None
+                assert session_id is not None  # it is known
+                known[session_id] = holding(holds, HoldTarget(session=self._session(space, session_id)))
             return known[session_id]
 
         return keeps
@@ -128,18 +125,19 @@ class DynamoPurge:
         attributes: Sequence[str] = ("sk",),
     ) -> Purged:
         """Delete page after page while there is time, one at least; the next one is read beside."""
-        deleted = held = 0
+        deleted, held = 0, set[str]()
         pages = self._database.pages(row, partition, within, limit=_PAGE, attributes=attributes)
         items = next(pages, None)
         while items is not None:
-            goes = [item for item in items if keeps is None or not keeps(item)]
+            keeping = [None if keeps is None else keeps(item) for item in items]
+            held |= {name for name in keeping if name is not None}
+            goes = [item for item, name in zip(items, keeping, strict=True) if name is None]
             following = self._database.delete_beside(row, _places(partition, goes), lambda: next(pages, None))
             deleted += len(goes)
-            held += len(items) - len(goes)
             if following is not None and time_left() < TO_GO_ON:
-                return Purged(deleted, held, done=False)
+                return Purged(deleted, done=False, holds=frozenset(held))
             items = following
-        return Purged(deleted, held, done=True)
+        return Purged(deleted, done=True, holds=frozenset(held))
 
 
 def _places(partition: str, items: Iterable[Item]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from lethe.domain.chain import hash_of
 from lethe.domain.erasure import Erasure
-from lethe.domain.holds import Hold
+from lethe.domain.holds import Hold, still_keeps
 from lethe.domain.json_values import JsonObject
 from lethe.domain.receipt import Checked, Place, Signing, build, receipt_id, signed, statement_of
 from lethe.domain.receipt_check import check
@@ -71,7 +71,8 @@ class ReceiptWriter:
 
     def _that_kept(self, erasure: Erasure) -> Sequence[Hold | str]:
         """The holds that kept something, by name alone where one was released since."""
-        return [self._holds.hold(erasure.tenant, name) or name for name in erasure.holds]
+        standing = ((name, self._holds.hold(erasure.tenant, name)) for name in erasure.holds)
+        return [hold if hold is not None and still_keeps(hold, erasure) else name for name, hold in standing]
 
     def _signing(self) -> Signing:
         signer = self._signer

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from lethe.domain.erasure import ABSENT_FOR, Erasure, ErasureState, WholeSubject, WholeTenant, restarted
+from lethe.domain.erasure import ABSENT_FOR, Erasure, WholeSubject, WholeTenant, restarted
 from lethe.domain.immutable import immutable
 from lethe.errors import NotFound, VersionConflict
 from lethe.ports import AccessStore, Clock, Ledger, SubjectHeads
@@ -114,10 +114,9 @@ class Replay:
     def _open(self, erasure: Erasure) -> bool:
         """Whether it was opened again; one that is open runs anyhow."""
         now = self._clock.now()
-        if erasure.state in (ErasureState.ACCEPTED, ErasureState.RUNNING):
+        if not erasure.state.is_end:
             return False
-        whole = isinstance(erasure.scope, WholeSubject | WholeTenant)
-        anew = replace(restarted(erasure, now), unreadable_since=now if whole else None)
+        anew = replace(restarted(erasure, now), unreadable_since=now if erasure.is_whole else None)
         try:
             self._ledger.reopen(anew)
         except VersionConflict:

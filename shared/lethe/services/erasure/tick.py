@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from lethe.domain.erasure import Erasure, ErasureState, restarted
+from lethe.domain.holds import still_keeps
 from lethe.errors import VersionConflict
 from lethe.ports import Clock, Executions, Holds, Ledger
 
@@ -51,6 +52,6 @@ class Tick:
             case ErasureState.FAILED:
                 return since >= min(FIRST_WAIT * (1 << min(erasure.starts, 10)), LONGEST_WAIT)
             case ErasureState.COMPLETED_WITH_HOLDS:
-                return any(self._holds.hold(erasure.tenant, name) is None for name in erasure.holds)
+                return any(not still_keeps(self._holds.hold(erasure.tenant, name), erasure) for name in erasure.holds)
             case _:
                 return False

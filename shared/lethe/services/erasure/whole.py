@@ -97,15 +97,12 @@ class WholeDeletion:
                 for delete in self._steps[step]:
                     purged = delete(space, holds, time_left)
                     deleted += purged.deleted
-                    if purged.held:
-                        kept |= {hold.name for hold in holds}
+                    kept |= purged.holds
                     if not purged.done:
                         return Deleted(False, deleted, tuple(sorted(kept)), cursor)
             cursor = part.after
             if cursor is not None and time_left() < TO_GO_ON:
                 return Deleted(False, deleted, tuple(sorted(kept)), cursor)
-        if step is StepName.SWEEP and self._writer is not None:
-            self._writer.refresh()
         return Deleted(True, deleted, tuple(sorted(kept)))
 
     def end(self, erasure: Erasure, until: datetime) -> None:
@@ -154,7 +151,7 @@ class WholeDeletion:
 
     def _index(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         """Entries go whether held or not: they are copies, and their rows stay."""
-        return Purged(0 if self._writer is None else self._writer.clear(space), 0, done=True)
+        return Purged(0 if self._writer is None else self._writer.clear(space), done=True)
 
     def _answers(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         return self._purge.answers(space, time_left)
