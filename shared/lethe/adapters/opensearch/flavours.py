@@ -28,6 +28,7 @@ class Abilities:
         refresh_seconds: After how long at most a write shows in searches by itself.
         demands_alias: Whether a bulk request may demand that its index is an alias: then it never makes one.
         request_bytes: Largest body.
+        sleeps: Whether it rests while nobody searches, costs nothing then, and needs long to wake.
     """
 
     signing_name: str | None
@@ -38,6 +39,7 @@ class Abilities:
     refresh_seconds: int
     demands_alias: bool
     request_bytes: int
+    sleeps: bool = False
 
 
 _MEGABYTE: Final = 1024 * 1024
@@ -47,6 +49,6 @@ ABILITIES: Final = {
     Flavour.MANAGED: Abilities("es", True, True, True, True, 2, True, 10 * _MEGABYTE),
     # External versions and routing are undocumented there and might be ignored silently: neither is used. The function
     # that writes may not make an index there, so it needs no demand either.
-    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, 10 * _MEGABYTE),
+    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, 10 * _MEGABYTE, sleeps=True),
     Flavour.LOCAL: Abilities(None, True, True, True, True, 2, True, 10 * _MEGABYTE),
 }

@@ -23,7 +23,9 @@ class Pulse:
     """Knows what the searches of the last five seconds met; where there were none, one short search looks, and what it
     met holds for five seconds. So neither does health become slow, nor do those who ask, without a key, become a load.
 
-    A look never touches the breaker: an index that needs longer than a look may still be good enough for a recall.
+    A look never touches the breaker: an index that needs longer than a look may still be good enough for a recall. One
+    that sleeps while nobody searches is never looked at: health is open to strangers and would keep it awake, at the
+    owner's cost. There no news is good news.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class Pulse:
         met = self._breaker.lately(KNOWN_SECONDS)
         if met is not None:
             return met
+        if self._cluster.abilities.sleeps:
+            return True
         with self._lock:
             if self._looked is None or self._seconds() - self._looked >= KNOWN_SECONDS:
                 self._answered = self._look()
