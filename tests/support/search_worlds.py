@@ -26,7 +26,7 @@ from lethe.domain.indexing import Change, Mark, Outcome, Put, Remove
 from lethe.domain.memory import Embedding, Memory, MemoryFilter, content_hash
 from lethe.domain.relevance.documents import embedding_text
 from lethe.domain.search import SearchQuery
-from lethe.ports import IndexWriter, SearchIndex, SearchResult
+from lethe.ports import SearchIndex, SearchResult
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemories
@@ -88,7 +88,7 @@ class World:
     _made: int = 0
 
     @property
-    def writer(self) -> IndexWriter:
+    def writer(self) -> OpenSearchWriter:
         assert self.on is not None, "the scan has no index"
         return self.on.writer
 

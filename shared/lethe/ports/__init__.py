@@ -37,7 +37,16 @@ from lethe.ports.erasure import (
     TimeLeft,
     Verifier,
 )
-from lethe.ports.search import DeadLetter, DeadLetters, Indexes, IndexWriter, MemoryTable, SearchIndex, SearchResult
+from lethe.ports.search import (
+    DeadLetter,
+    DeadLetters,
+    Indexes,
+    IndexUpkeep,
+    IndexWriter,
+    MemoryTable,
+    SearchIndex,
+    SearchResult,
+)
 
 __all__ = [
     "AccessStore",
@@ -54,6 +63,7 @@ __all__ = [
     "Holds",
     "IdempotencyRecords",
     "Ids",
+    "IndexUpkeep",
     "IndexWriter",
     "Indexes",
     "Ledger",

@@ -84,13 +84,13 @@ class IndexWriter(Protocol):
         """
         ...
 
-    def count(self, space: Space) -> int:
-        """How many entries of ``space`` searches see."""
-        ...
-
     def clear(self, space: Space) -> int:
         """Remove every entry of ``space``, also those applied a moment ago; how many went. Raises Unavailable."""
         ...
+
+
+class IndexUpkeep(IndexWriter, Protocol):
+    """One index, as its reconciler sees it, who also reads it."""
 
     def refresh(self) -> None:
         """Return when everything applied shows in searches; where the engine cannot be asked to, after a while."""

@@ -28,7 +28,7 @@ from typing import Final
 from lethe.domain import ids
 from lethe.domain.identity import Space
 from lethe.domain.indexing import Indexed, Mark, Outcome, Put, Remove
-from lethe.ports import Clock, Indexes, IndexWriter, Memories, MemoryTable, Page, SubjectHeads
+from lethe.ports import Clock, Indexes, IndexUpkeep, Memories, MemoryTable, Page, SubjectHeads
 
 PAGE: Final = 500
 PATIENCE: Final = timedelta(seconds=90)
@@ -141,7 +141,7 @@ class Reconciler:
         heads: SubjectHeads,
         memories: Memories,
         table: MemoryTable,
-        writer: IndexWriter,
+        writer: IndexUpkeep,
         indexes: Indexes,
         clock: Clock,
         within: float = 30.0,

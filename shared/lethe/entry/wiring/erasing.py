@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from lethe import __version__
 from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, IndexSettings, ReceiptKeySettings
-from lethe.entry.wiring.embedding import memory_embedder
 from lethe.entry.wiring.parts import Parts
 from lethe.entry.wiring.search import index_writer
 
@@ -228,7 +227,7 @@ class _ErasingParts(Parts):
             self.sessions,
             self.entities,
             self.answers,
-            Rebuilding(self.memories, memory_embedder(self._erasing)),
+            Rebuilding(self.memories, self.memory_embedder),
             self.writer,
             self.holds,
             self.master_key,
