@@ -18,13 +18,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast, get_args
+from typing import get_args
 
 import urllib3
 from botocore.exceptions import BotoCoreError
 
 from lethe.entry.wiring.access import access_service
-from lethe_local.backends import Choice
+from lethe_local.backends import Choice, tables_wanted
 from lethe_local.dev_key import TENANT, dev_key
 from lethe_local.intrinsics import TemplateError
 from lethe_local.moto_tables import StateUnreadable
@@ -169,13 +169,8 @@ def _options(arguments: Sequence[str] | None, environment: Mapping[str, str]) ->
     parser.add_argument("--state-dir", type=Path, help="where data and dev.json live (default: .lethe in the root)")
     parser.add_argument("--port", default=environment.get("PORT") or str(DEFAULT_PORT))
     parser.add_argument("--fresh", action="store_true", default=environment.get("FRESH", "0") not in ("", "0", "no"))
-    parser.add_argument(
-        "--tables", choices=get_args(Choice), default=environment.get("LETHE_LOCAL_TABLES") or "auto",
-        help="what holds the tables",
-    )  # fmt: skip
+    parser.add_argument("--tables", choices=get_args(Choice), help="what holds the tables")
     given = parser.parse_args(arguments)
-    if given.tables not in get_args(Choice):
-        raise _CannotStart(f"LETHE_LOCAL_TABLES must be one of {', '.join(get_args(Choice))}")
     root = given.root.resolve()
     if not (root / "template.yaml").is_file():
         raise _CannotStart("there is no template.yaml here; run it in the project's folder")
@@ -183,9 +178,10 @@ def _options(arguments: Sequence[str] | None, environment: Mapping[str, str]) ->
     try:
         port = port_number(given.port)
         opensearch = node_wanted(environment)
+        tables: Choice = given.tables or tables_wanted(environment)
     except ValueError as error:
         raise _CannotStart(str(error)) from error
-    return DevOptions(root, state, port, given.fresh, cast("Choice", given.tables), opensearch)
+    return DevOptions(root, state, port, given.fresh, tables, opensearch)
 
 
 if __name__ == "__main__":

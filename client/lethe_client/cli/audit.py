@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lethe_client.cli.access import stack_environment
+from lethe_client.cli.access import LEDGER_TABLE, stack_environment, told
+from lethe_client.cli.numbers import whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from lethe.domain.audit_trail import TrailChecked
     from lethe.services.audit import AuditDesk
 
-TABLE = "LETHE_LEDGER_TABLE"
 _SHOWN = 12
 """Digits of a keyed hash in a table."""
 
@@ -43,7 +43,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     listing = group.add_parser("list", parents=[common], help="the newest entries")
     listing.add_argument("--tenant", required=True, metavar="T")
     listing.add_argument("--user", metavar="USER", help="only those about a user")
-    listing.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most so many (20)")
+    listing.add_argument("--limit", type=whole(1), default=20, metavar="N", help="at most so many (20)")
     listing.set_defaults(run=_list)
 
 
@@ -156,20 +156,10 @@ def _row(entry: AuditEntry) -> tuple[str, ...]:
 
 @contextmanager
 def _desk(stack: str | None, around: Surroundings) -> Iterator[AuditDesk]:
-    """The audit trail; what the service refuses becomes a CommandError with its own words."""
-    from lethe.errors import LetheError
-
-    environment = stack_environment(stack, around, TABLE, "no ledger table")
+    """The audit trail; what it refuses becomes a CommandError with its own words."""
+    environment = stack_environment(stack, around, LEDGER_TABLE, "no ledger table")
     try:
-        yield around.build_audit(environment)
-    except LetheError as error:
-        raise CommandError(str(error)) from error
+        with told():
+            yield around.build_audit(environment)
     except ValueError as error:  # an item that is no entry, or a user id that is none
         raise CommandError(str(error)) from error
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value

@@ -4,6 +4,7 @@ import argparse
 import itertools
 
 from lethe_client.cli.memory import open_client
+from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.scopes import add_scope_options, scope_of, scope_words
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
@@ -19,7 +20,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     erase.add_argument("--reason", metavar="TEXT", help="why; kept as a keyed hash alone")
     erase.add_argument("--wait", action="store_true", help="until it has ended; status 1 when it failed")
     erase.add_argument(
-        "--timeout", type=_seconds, default=300.0, metavar="SECONDS", help="how long --wait waits (default 300)"
+        "--timeout", type=number(0), default=300.0, metavar="SECONDS", help="how long --wait waits (default 300)"
     )
     erase.set_defaults(run=_erase)
 
@@ -27,7 +28,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
         metavar="ACTION", required=True
     )
     listing = group.add_parser("list", parents=[common], help="list erasures, newest first")
-    listing.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most this many (default 50)")
+    listing.add_argument("--limit", type=whole(1), default=50, metavar="N", help="at most this many (default 50)")
     listing.set_defaults(run=_list)
     show = group.add_parser("show", parents=[common], help="one erasure, step by step; status 1 when it failed")
     show.add_argument("id", metavar="ID")
@@ -122,17 +123,3 @@ def _row(erasure: Erasure) -> tuple[str, ...]:
 def _fail_if_failed(erasure: Erasure) -> None:
     if erasure.state == "failed":
         raise CommandError(f"{erasure.id} failed ({erasure.failure or 'no reason given'}); the service tries again")
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError("must be seconds, 0 or more")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return value

@@ -5,13 +5,12 @@ reembed`: the vectors in that table against the models that are configured.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TextIO
 
-from lethe_client.cli.access import stack_environment
+from lethe_client.cli.access import stack_environment, told
 from lethe_client.cli.output import Output
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 
@@ -93,7 +92,7 @@ def _run(options: argparse.Namespace, around: Surroundings, output: Output) -> N
     environment = stack_environment(options.stack, around, URL, "no search index", _WITHOUT_INDEX)
     if options.second:
         environment = _of_the_second(environment)
-    with _told():
+    with told():
         findings = act(around.build_reconciler(environment), progress)
     progress.end()
     _tell(_counts(findings, mended=options.action != "check"), output)
@@ -127,7 +126,7 @@ def _what_is_left(findings: Findings) -> str:
 def _reembed(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     progress = Progress(around.err)
     environment = stack_environment(options.stack, around, TABLE, "no table of memories")
-    with _told():
+    with told():
         done = around.build_reembedder(environment).run(progress.reembedded)
     progress.end()
     _tell(asdict(done), output)
@@ -139,17 +138,6 @@ def _of_the_second(environment: Mapping[str, str]) -> Mapping[str, str]:
         raise UsageError("there is no second embedder: deploy with SecondEmbedder, or set LETHE_SECOND_EMBEDDER")
     exchanged = zip((*EMBEDDER, *SECOND), (*SECOND, *EMBEDDER), strict=True)
     return {**environment, **{name: environment.get(other, "") for name, other in exchanged}}
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """What the service refuses becomes a CommandError with its own words."""
-    from lethe.errors import LetheError
-
-    try:
-        yield
-    except LetheError as error:
-        raise CommandError(str(error)) from error
 
 
 def _tell(numbers: Mapping[str, int], output: Output) -> None:

@@ -9,18 +9,14 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lethe_client.cli.access import stack_environment
+from lethe_client.cli.access import stack_environment, told
 from lethe_client.cli.memory import open_client
 from lethe_client.cli.output import Output
-from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError, aws_variables
+from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 from lethe_client.json_types import JsonObject, JsonValue
 from lethe_client.receipt_form import Fault
 from lethe_client.receipts import PublicKey, check_chain, check_receipt, read_documents, read_public_key
-
-if TYPE_CHECKING:
-    from lethe.ports import Signer
 
 KEY_FILE, KEY_ARN = "LETHE_RECEIPT_KEY_FILE", "LETHE_RECEIPT_KEY_ARN"
 
@@ -205,14 +201,9 @@ def _of(value: JsonValue) -> JsonObject:
 
 
 def _key(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    from lethe.errors import LetheError
-
-    environment = _key_environment(options.stack, around)
-    try:
-        signer = _signer(environment)
+    with told():
+        signer = around.build_signer(_key_environment(options.stack, around))
         der, name = signer.public_key(), signer.key_id
-    except LetheError as error:
-        raise CommandError(str(error)) from error
     pem = _pem(der)
     if output.as_json:
         output.json({"key_id": name, "algorithm": signer.algorithm, "public_key": pem})
@@ -224,20 +215,10 @@ def _key_environment(stack: str | None, around: Surroundings) -> Mapping[str, st
     """The environment that names the signing key: of the stack, of this process, or of the laptop's stack."""
     without = "no key that signs receipts"
     if stack is not None or around.environment.get(KEY_ARN):
-        return stack_environment(stack, around, KEY_ARN, without)
+        # A file that this shell names is the laptop's, and would be taken before the stack's own key.
+        found = stack_environment(stack, around, KEY_ARN, without)
+        return {name: value for name, value in found.items() if name != KEY_FILE}
     return stack_environment(None, around, KEY_FILE, without)
-
-
-def _signer(environment: Mapping[str, str]) -> Signer:
-    import os
-
-    from lethe.entry.wiring.erasing import receipt_signer
-
-    os.environ.update(aws_variables(environment))
-    try:
-        return receipt_signer(environment)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 def _pem(der: bytes) -> str:

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypeAlias
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
+    from lethe.ports import Signer
     from lethe.services.access import Access
     from lethe.services.audit import AuditDesk
     from lethe.services.erasure.replay import Replay
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from lethe.services.reconcile import Reconciler
     from lethe.services.reembedding import Reembedder
 
+Service = TypeVar("Service")
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a module adds its commands to."""
 
@@ -44,6 +46,7 @@ class Surroundings:
     build_audit: Callable[[Mapping[str, str]], AuditDesk]
     build_admission: Callable[[Mapping[str, str]], TenantAdmission]
     build_replay: Callable[[Mapping[str, str]], Replay]
+    build_signer: Callable[[Mapping[str, str]], Signer]
 
 
 def real_surroundings() -> Surroundings:
@@ -55,6 +58,7 @@ def real_surroundings() -> Surroundings:
         _build_audit,
         _build_admission,
         _build_replay,
+        _build_signer,
     )
     return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, *services)
 
@@ -62,49 +66,44 @@ def real_surroundings() -> Surroundings:
 def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:
     from lethe.entry.wiring.search import reconciler
 
-    os.environ.update(aws_variables(environment))
-    try:
-        return reconciler(environment)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    return _built(reconciler, environment)
 
 
 def _build_reembedder(environment: Mapping[str, str]) -> Reembedder:
     from lethe.entry.wiring.embedding import reembedder
 
-    os.environ.update(aws_variables(environment))
-    try:
-        return reembedder(environment)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    return _built(reembedder, environment)
 
 
 def _build_audit(environment: Mapping[str, str]) -> AuditDesk:
     from lethe.entry.wiring.access import audit_desk
 
-    os.environ.update(aws_variables(environment))
-    try:
-        return audit_desk(environment)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    return _built(audit_desk, environment)
 
 
 def _build_admission(environment: Mapping[str, str]) -> TenantAdmission:
     from lethe.entry.wiring.operator import tenant_admission
 
-    os.environ.update(aws_variables(environment))
-    try:
-        return tenant_admission(environment)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    return _built(tenant_admission, environment)
 
 
 def _build_replay(environment: Mapping[str, str]) -> Replay:
     from lethe.entry.wiring.operator import replay
 
+    return _built(replay, environment)
+
+
+def _build_signer(environment: Mapping[str, str]) -> Signer:
+    from lethe.entry.wiring.erasing import receipt_signer
+
+    return _built(receipt_signer, environment)
+
+
+def _built(build: Callable[[Mapping[str, str]], Service], environment: Mapping[str, str]) -> Service:
+    """The service of ``environment``, for whose AWS library this process is set up. Raises UsageError."""
     os.environ.update(aws_variables(environment))
     try:
-        return replay(environment)
+        return build(environment)
     except ValueError as error:
         raise UsageError(str(error)) from error
 

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lethe.domain.access import ApiKey, Tenant
+from lethe.entry.wiring.erasing import receipt_signer
 from lethe.errors import Conflict, NotFound
-from lethe.ports import AuditTrail
+from lethe.ports import AuditTrail, Signer
 from lethe.services.access import Access
 from lethe.services.audit import AuditDesk
 from lethe.services.erasure.replay import Replay
@@ -97,6 +98,8 @@ class World:
     replay: Replay | None = None
     trails: dict[str, AuditTrail] = field(default_factory=dict)
     index_settings: dict[str, str] = field(default_factory=dict)
+    signer: Signer | None = None
+    signed_by: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ids = _Ids()
@@ -111,10 +114,15 @@ class World:
             self._audit,
             self._admission,
             self._replay,
+            self._signer,
         )
         status = main(list(argv), Surroundings(self.environment, self.folder, out, err, *services))
         self.out, self.err = out.getvalue(), err.getvalue()
         return status
+
+    def _signer(self, environment: Mapping[str, str]) -> Signer:
+        self.signed_by = {name: value for name, value in environment.items() if "RECEIPT_KEY" in name}
+        return self.signer or receipt_signer(environment)
 
     def answer(self) -> object:
         """What was printed, as JSON."""

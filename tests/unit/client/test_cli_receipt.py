@@ -209,6 +209,14 @@ def test_key_prints_the_public_key_of_the_laptop(world: World) -> None:
     assert (answer["key_id"], answer["algorithm"]) == (signer.key_id, "ECDSA_SHA_256")
 
 
+def test_the_key_of_a_stack_is_not_that_of_a_file_which_the_shell_still_names(world: World) -> None:
+    world.signer = FakeSigner()
+    arn = "arn:aws:kms:eu-central-1:123456789012:key/1"
+    world.environment |= {"LETHE_RECEIPT_KEY_FILE": "left-over.pem", "LETHE_RECEIPT_KEY_ARN": arn}
+    assert world.run("--json", "receipt", "key") == 0
+    assert world.signed_by == {"LETHE_RECEIPT_KEY_ARN": arn}
+
+
 def test_key_needs_to_know_where(world: World) -> None:
     assert world.run("receipt", "key") == 2
     assert "make dev" in world.err
