@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,20 +11,20 @@ import pytest
 
 from lethe_client.receipts import check_chain, check_receipt, read_public_key
 from tests.support.api import Api, ApiStack, TenantOnStack
+from tests.support.waiting import wait_until
 from tests.unit.client.command_line import World
-
-SECONDS = 90.0
 
 
 def ended(api: Api, erasure_id: str) -> dict[str, Any]:
     """The erasure, once nothing runs any more."""
-    limit = time.monotonic() + SECONDS
-    while time.monotonic() < limit:
-        erasure: dict[str, Any] = api.get(f"/v1/erasures/{erasure_id}").ok()
-        if erasure["state"] not in ("accepted", "running"):
-            return erasure
-        time.sleep(0.1)
-    raise AssertionError(f"the erasure is {erasure['state']} after {SECONDS:.0f} s")
+    erasure: dict[str, Any] = {}
+
+    def is_over() -> bool:
+        erasure.update(api.get(f"/v1/erasures/{erasure_id}").ok())
+        return erasure["state"] not in ("accepted", "running")
+
+    wait_until(is_over)
+    return erasure
 
 
 def forget(api: Api, user_id: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from lethe.domain.json_values import JsonValue
 from lethe.errors import LetheError, Throttled, Unavailable
 from lethe_local.functions import Event
 from lethe_local.stack import LocalStack, StackOptions
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions.client import SFNClient
@@ -231,7 +231,7 @@ def test_two_starts_are_one_execution(machine: Machine) -> None:
 def test_the_drain_waits_for_what_had_begun_before(machine: Machine) -> None:
     assert machine.stack.wait_until_erased(60)
     machine.stack.tick()
-    held, entered = threading.Event(), threading.Event()
+    held, entered, swept = threading.Event(), threading.Event(), threading.Event()
 
     def write(event: Event) -> JsonValue:
         entered.set()
@@ -239,14 +239,18 @@ def test_the_drain_waits_for_what_had_begun_before(machine: Machine) -> None:
         machine.app.told.append({"task": "late write"})
         return {}
 
+    def sweep(event: Event) -> JsonValue:
+        swept.set()
+        return {**event, "done": True}
+
     machine.plan("tick", write)
+    machine.plan("sweep", sweep)
     writer = threading.Thread(target=machine.stack.tick)
     writer.start()
     assert entered.wait(30)
     machine.executions.start(TENANT, ERASURE, 1)
-    while [event["type"] for event in machine.history()[-1:]] != ["WaitStateEntered"]:
-        time.sleep(0.05)
-    time.sleep(0.2)  # time enough for a wait that does not wait
+    wait_until(lambda: [event["type"] for event in machine.history()[-1:]] == ["WaitStateEntered"])
+    assert not swept.wait(0.2), "nothing is swept while a writer lives"
     held.set()
     writer.join()
     assert machine.stack.wait_until_erased(60)
