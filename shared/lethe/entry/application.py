@@ -102,10 +102,10 @@ class Application:
             raise Unauthenticated
         if not any(caller.may(permission) for permission in route.permissions):
             bare = Call(caller, {}, None, None)
-            return self._auditor.beside(route, bare, context.aws_request_id, lambda: _refuse(route))
+            return self._auditor.beside(route, bare, context.aws_request_id, lambda _: _refuse(route))
         if caller.fenced and route.operation not in _WHILE_FENCED:
             bare = Call(caller, {}, None, None)
-            return self._auditor.beside(route, bare, context.aws_request_id, lambda: _refuse_fenced(route))
+            return self._auditor.beside(route, bare, context.aws_request_id, lambda _: _refuse_fenced(route))
         headers = event.get("headers") or {}
         raw = read_body(route, event, headers)
         call = Call(
@@ -118,7 +118,7 @@ class Application:
         )
         key = headers.get("idempotency-key")
 
-        def run() -> HttpResponse:
+        def run(call: Call) -> HttpResponse:
             if key is None or route.method not in ("POST", "PUT", "PATCH"):
                 return _success(operation(call))
             return self._once(key, route, call, raw, operation)

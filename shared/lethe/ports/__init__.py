@@ -9,7 +9,7 @@ Expired items are never returned. ``tests/contract`` holds one suite a port, run
 from lethe.domain.chain import ChainEnd
 from lethe.ports.access import AccessStore, IdempotencyRecords
 from lethe.ports.audit import AuditTrail
-from lethe.ports.common import Clock, Embedder, Ids, Page
+from lethe.ports.common import About, Clock, Embedder, Ids, Page, untold
 from lethe.ports.data import (
     AppendResult,
     Entities,
@@ -49,6 +49,7 @@ from lethe.ports.search import (
 )
 
 __all__ = [
+    "About",
     "AccessStore",
     "AppendResult",
     "AuditTrail",
@@ -88,4 +89,5 @@ __all__ = [
     "Subjects",
     "TimeLeft",
     "Verifier",
+    "untold",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
 
@@ -14,6 +14,13 @@ if TYPE_CHECKING:  # a function that sees no vector does without numpy
     from numpy.typing import NDArray
 
 Item = TypeVar("Item")
+
+About = Callable[[str], None]
+"""Told whose a thing is, before anything is done with it: a subject, or EVERY_USER for what is of a whole tenant."""
+
+
+def untold(owner: str) -> None:
+    """``About`` for those who need not know."""
 
 
 @immutable

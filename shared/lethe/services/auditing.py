@@ -15,10 +15,16 @@ MOST_TARGETS: Final = 20
 
 @immutable
 class Named:
-    """What a request names, as it was sent. ``ids`` are those that Lethe made; they are kept as they are."""
+    """What a request names, as it was sent. ``ids`` are those that Lethe made; they are kept as they are.
+
+    ``owner`` is whose that is, where no user is named: a subject, or EVERY_USER for what is of the whole tenant.
+    ``erasure`` is the id of the erasure that may come of the request.
+    """
 
     user_id: str | None = None
+    owner: str | None = None
     ids: tuple[str, ...] = ()
+    erasure: str | None = None
     session_id: str | None = None
     entity_key: str | None = None
     hold: str | None = None
@@ -33,34 +39,39 @@ class AuditBook:
         self._clock = clock
 
     def record(self, caller: Caller, action: str, request_id: str, named: Named, permitted: bool) -> AuditEntry:
-        """Add an entry. ``permitted`` is whether the key may do such a thing at all; whether it covers the user is
-        found here. Raises Unavailable or Throttled.
+        """Add an entry. ``permitted`` is whether the key may do such a thing at all; whether it covers the user, or
+        every user, is found here. Raises Unavailable or Throttled.
         """
-        subject = self._subject(caller, named.user_id)
-        covered = subject is None or caller.covers(subject)
+        owner = self._owner(caller, named)
+        subject = None if owner == EVERY_USER else owner
+        allowed = permitted and (owner is None or caller.covers(owner))
         event = AuditEvent(
             tenant=caller.tenant,
             at=self._clock.now(),
             key=hidden("key", caller.tenant, caller.key_id, self._master_key),
             action=action,
-            verdict=Verdict.ALLOWED if permitted and covered else Verdict.REFUSED,
+            verdict=Verdict.ALLOWED if allowed else Verdict.REFUSED,
             subject=subject,
-            targets=self._targets(caller.tenant, subject, named),
+            targets=self._targets(caller.tenant, subject, named, allowed),
             request_id=request_id,
         )
         return self._trail.append(event)
 
-    def _subject(self, caller: Caller, user_id: str | None) -> str | None:
-        """The subject that the request is about; None where it names none, or what is no user id."""
-        if user_id is None:
+    def _owner(self, caller: Caller, named: Named) -> str | None:
+        """The subject that the request is about, or EVERY_USER; None where it names none, or what is no user id."""
+        if named.owner is not None:
+            return named.owner
+        if named.user_id is None:
             return caller.subjects[0] if len(caller.subjects) == 1 and caller.subjects[0] != EVERY_USER else None
         try:
-            return subject_of(caller.tenant, user_id, self._master_key)
+            return subject_of(caller.tenant, named.user_id, self._master_key)
         except ValueError:
             return None
 
-    def _targets(self, tenant: str, subject: str | None, named: Named) -> tuple[str, ...]:
+    def _targets(self, tenant: str, subject: str | None, named: Named, allowed: bool) -> tuple[str, ...]:
         found = list(named.ids[:MOST_TARGETS])
+        if named.erasure is not None and allowed:
+            found.append(named.erasure)
         if named.hold is not None:
             found.append("hold:" + hidden("hold", tenant, named.hold, self._master_key))
         if subject is not None and named.session_id is not None:

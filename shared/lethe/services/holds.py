@@ -6,7 +6,7 @@ from lethe.domain.erasure import OneSession, Scope, WholeTenant
 from lethe.domain.holds import Hold
 from lethe.domain.identity import Caller, session_of
 from lethe.errors import InvalidInput, NotFound
-from lethe.ports import Clock, Holds, Page
+from lethe.ports import About, Clock, Holds, Page, untold
 from lethe.services.erasure.requests import NamedSession, Wanted
 from lethe.services.pages import accepted_pages
 from lethe.services.spaces import Spaces
@@ -35,10 +35,10 @@ class HoldDesk:
         placed = self._holds.place(caller.tenant, Hold(name, subject, scope, now))
         return placed, placed.created_at == now
 
-    def get(self, caller: Caller, name: str) -> Hold:
+    def get(self, caller: Caller, name: str, about: About = untold) -> Hold:
         """One hold on a user that the key covers. Raises NotFound."""
-        hold = self._holds.hold(caller.tenant, name)
-        if hold is None or not caller.covers(hold.subject):
+        hold = self._find(caller, name, about)
+        if hold is None:
             raise NotFound
         return hold
 
@@ -52,8 +52,15 @@ class HoldDesk:
             start,
         )
 
-    def release(self, caller: Caller, name: str) -> None:
+    def release(self, caller: Caller, name: str, about: About = untold) -> None:
         """Remove it; one that is not there is no error."""
-        hold = self._holds.hold(caller.tenant, name)
-        if hold is not None and caller.covers(hold.subject):
+        if self._find(caller, name, about) is not None:
             self._holds.release(caller.tenant, name)
+
+    def _find(self, caller: Caller, name: str, about: About) -> Hold | None:
+        """The hold, when the key covers whose it is; ``about`` hears of him in any case."""
+        hold = self._holds.hold(caller.tenant, name)
+        if hold is None:
+            return None
+        about(hold.subject)
+        return hold if caller.covers(hold.subject) else None

@@ -116,6 +116,82 @@ def test_a_refused_request_is_in_it(tenant: TenantOnStack) -> None:
     assert (refused["action"], refused["verdict"]) == ("list_memories", "refused")
 
 
+def test_who_released_a_hold_is_in_the_trail_of_whom_it_was_on(tenant: TenantOnStack) -> None:
+    api = tenant.admin
+    api.remember("I live in Oslo")
+    api.put("/v1/holds/case-7", {"user_id": "ann"}).ok(201)
+    others = tenant.api("govern", users=("bob",))
+    others.get("/v1/holds/case-7").problem(404, "not_found")
+    others.delete("/v1/holds/case-7").ok(204)
+    api.get("/v1/holds/case-7").ok()
+    api.delete("/v1/holds/case-7").ok(204)
+    api.delete("/v1/holds/case-7").ok(204)  # there is none any more, so that nobody knows whose it was
+    *newer, placed, _ = entries(api)
+    assert [(entry["action"], entry["verdict"]) for entry in newer] == [
+        ("release_hold", "allowed"),
+        ("get_hold", "allowed"),
+        ("release_hold", "refused"),
+        ("get_hold", "refused"),
+    ]
+    assert {tuple(entry["targets"]) for entry in newer} == {tuple(placed["targets"])}
+    assert newer[0]["key"] == placed["key"] != newer[2]["key"] == newer[3]["key"]
+    assert actions(api, "bob") == []
+
+
+@pytest.mark.parametrize("way", ["subject", "scope", "memory", "session"])
+def test_who_asked_is_found_from_the_id_of_an_erasure(api: Api, way: str) -> None:
+    memory = api.say("monday", "My shoes are size 38")["results"][0]["memory"]
+    answer = {
+        "subject": lambda: api.delete("/v1/subjects/ann"),
+        "scope": lambda: api.post("/v1/erasures", {"user_id": "ann", "scope": {"memory_ids": [memory["id"]]}}),
+        "memory": lambda: api.delete(f"/v1/memories/{memory['id']}", user_id="ann"),
+        "session": lambda: api.delete("/v1/sessions/monday", user_id="ann"),
+    }[way]()
+    erasure_id = answer.headers["location"].rpartition("/")[2]
+    assert erasure_id.startswith("er_")
+    api.get(f"/v1/erasures/{erasure_id}").ok()
+    looked, asked, _ = entries(api)
+    assert looked["targets"] == [erasure_id]
+    assert erasure_id in asked["targets"]
+    assert (asked["key"], asked["verdict"]) == (looked["key"], "allowed")
+
+
+def test_who_looks_at_erasures_and_receipts_of_others_is_refused_in_it(tenant: TenantOnStack) -> None:
+    api = tenant.admin
+    api.remember("I live in Oslo")
+    where = api.delete("/v1/subjects/ann").headers["location"]
+    others = tenant.api("govern", users=("bob",))
+    others.get(where).problem(404, "not_found")
+    others.get(f"{where}/receipt").problem(404, "not_found")
+    others.get("/v1/erasures", user_id="ann").problem(403, "forbidden")
+    found = [(entry["action"], entry["verdict"]) for entry in entries(api)]
+    assert found[:3] == [("list_erasures", "refused"), ("get_receipt", "refused"), ("get_erasure", "refused")]
+
+
+def test_a_whole_tenant_asked_for_by_a_key_for_some_is_refused_in_it(
+    api_stack: ApiStack, tenant: TenantOnStack
+) -> None:
+    one = tenant.api("erase", users=("ann",))
+    one.post("/v1/erasures", {"scope": {"tenant": True}}).problem(403, "forbidden")
+    (entry,) = audit_desk(api_stack.local.environment).newest(tenant.name, 10)
+    assert (entry.event.action, entry.event.verdict, entry.event.targets) == ("begin_erasure", "refused", ())
+
+
+def test_what_is_forbidden_in_the_end_is_refused_in_it(tenant: TenantOnStack) -> None:
+    value = {"user_id": "ann", "value": 38, "category": "profile"}
+    tenant.admin.put("/v1/entities/size", value | {"sensitive": True}).ok(201)
+    writer = tenant.api("write")
+    writer.put("/v1/entities/size", value | {"sensitive": False}).problem(403, "forbidden")
+    writer.post("/v1/memories", {"user_id": "ann", "text": "x", "origin": "admin"}).problem(403, "forbidden")
+    stored, refused, asked = entries(tenant.admin)[:3]
+    assert [(entry["action"], entry["verdict"]) for entry in (stored, refused, asked)] == [
+        ("add_memories", "refused"),
+        ("add_memories", "allowed"),
+        ("put_entity", "refused"),
+    ]
+    assert stored["request_id"] == refused["request_id"] != asked["request_id"]
+
+
 def test_reading_it_is_in_it_too(api: Api) -> None:
     assert actions(api) == []
     found = api.get("/v1/audit", user_id="ann").ok()["entries"]

@@ -10,24 +10,27 @@ from typing import Any, cast
 import pytest
 
 from lethe.domain.audit import AuditEntry, AuditEvent, Verdict, check, document
-from lethe.domain.identity import Caller, Permission, Space, hidden, session_of, subject_of
+from lethe.domain.identity import EVERY_USER, Caller, Permission, Space, hidden, session_of, subject_of
 from lethe.entry.application import Application
-from lethe.entry.auditing import named_in
+from lethe.entry.auditing import hides_whose, named_in
 from lethe.entry.call import Answer, Call
 from lethe.entry.events import Event
 from lethe.entry.idempotency import Idempotency
 from lethe.entry.routes import ROUTES
 from lethe.entry.settings import Audited
-from lethe.errors import Erased, NotFound, Throttled, Unavailable
+from lethe.errors import Erased, Forbidden, NotFound, Throttled, Unavailable
 from lethe.services.auditing import MOST_TARGETS
 from tests.fakes.audit import FakeAuditTrail, fake_auditor
 from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
-from tests.fakes.time_and_ids import START, FixedClock
+from tests.fakes.time_and_ids import START, FixedClock, SequentialIds
 from tests.unit.entry.test_application import Context, Listener, context_of
 
 KEY = b"k" * 32
 MEMORY = "mem_" + "0" * 26
 ERASURE = "er_" + "0" * 26
+RECEIPT = "rc_" + "0" * 26
+BEGUN = SequentialIds().new("er_")
+"""What the first request that may erase something calls its erasure."""
 SECRET = "I live in Oslo"
 ANN = subject_of("acme", "ann", KEY)
 
@@ -123,8 +126,8 @@ def test_an_entry_says_who_did_what_to_whom_and_nothing_else() -> None:
     ("route", "path", "expected"),
     [
         ("GET /v1/memories/{id}", {"id": MEMORY}, (MEMORY,)),
-        ("DELETE /v1/memories/{id}", {"id": MEMORY}, (MEMORY,)),
-        ("DELETE /v1/memories/{id}", {"id": "my own name"}, ()),
+        ("DELETE /v1/memories/{id}", {"id": MEMORY}, (MEMORY, BEGUN)),
+        ("DELETE /v1/memories/{id}", {"id": "my own name"}, (BEGUN,)),
         ("GET /v1/entities/{key}", {"key": "size"}, ("entity:" + hidden("entity", "acme", f"{ANN}\0size", KEY),)),
         ("GET /v1/sessions/{session_id}", {"session_id": "s"}, ("session:" + session_of("acme", ANN, "s", KEY),)),
     ],
@@ -149,14 +152,143 @@ def test_the_memories_of_an_erasure_are_named_up_to_a_number() -> None:
     body = {"user_id": "ann", "scope": {"memory_ids": named}}
     assert house.send("POST /v1/erasures", body=body)[0] == 200
     (entry,) = house.entries
-    assert list(entry.event.targets) == named[:MOST_TARGETS]
+    assert list(entry.event.targets) == [*named[:MOST_TARGETS], BEGUN]
 
 
 def test_the_session_of_an_erasure_is_named() -> None:
     house = House()
     assert house.send("POST /v1/erasures", body={"user_id": "ann", "scope": {"session_id": "monday"}})[0] == 200
     (entry,) = house.entries
-    assert entry.event.targets == ("session:" + session_of("acme", ANN, "monday", KEY),)
+    assert entry.event.targets == (BEGUN, "session:" + session_of("acme", ANN, "monday", KEY))
+
+
+@pytest.mark.parametrize(
+    ("route", "request_"),
+    [
+        ("POST /v1/erasures", {"body": {"user_id": "ann", "scope": {"subject": True}}}),
+        ("DELETE /v1/subjects/{user_id}", {"path": {"user_id": "ann"}}),
+        ("DELETE /v1/memories/{id}", {"path": {"id": MEMORY}, "user_id": "ann"}),
+        ("DELETE /v1/sessions/{session_id}", {"path": {"session_id": "s"}, "user_id": "ann"}),
+    ],
+)
+def test_an_entry_names_the_erasure_that_its_operation_begins(route: str, request_: dict[str, Any]) -> None:
+    house = House()
+    for _ in range(2):
+        assert house.send(route, **request_)[0] == 200
+    first, second = house.entries
+    one, other = (call.erasure_id for call in house.ran)
+    assert one == BEGUN != other
+    assert (one in first.event.targets, other in second.event.targets) == (True, True)
+
+
+def test_what_begins_no_erasure_names_none() -> None:
+    house = House()
+    house.send("DELETE /v1/entities/{key}", path={"key": "size"}, user_id="ann")
+    house.send("DELETE /v1/subjects/{user_id}", caller(Permission.ERASE, subjects=("0" * 32,)), path={"user_id": "ann"})
+    assert [target[:3] for entry in house.entries for target in entry.event.targets] == ["ent"]
+
+
+def test_a_receipt_that_is_asked_for_by_its_id_is_named() -> None:
+    house = House()
+    assert house.send("GET /v1/erasures/{id}/receipt", path={"id": ERASURE}, receipt_id=RECEIPT)[0] == 200
+    assert house.send("GET /v1/erasures/{id}/receipt", path={"id": ERASURE}, receipt_id="the one of ann")[0] == 200
+    assert [entry["targets"] for entry in house.everything] == [[ERASURE, RECEIPT], [ERASURE]]
+
+
+OF_WHOM_ONLY_THE_STORE_KNOWS = (
+    "GET /v1/erasures/{id}",
+    "GET /v1/erasures/{id}/receipt",
+    "GET /v1/holds/{name}",
+    "DELETE /v1/holds/{name}",
+)
+
+
+def one_of(route: str) -> dict[str, str]:
+    return {"name": "case-7"} if "{name}" in route else {"id": ERASURE}
+
+
+@pytest.mark.parametrize("route", OF_WHOM_ONLY_THE_STORE_KNOWS)
+def test_whose_it_turned_out_to_be_is_in_the_entry(route: str) -> None:
+    def operation(call: Call) -> Answer:
+        call.about(ANN)
+        return answering(call)
+
+    house = House(operation)
+    path = one_of(route)
+    assert house.send(route, path=path)[0] == 200
+    assert house.send(route, caller(Permission.GOVERN, subjects=(subject_of("acme", "bob", KEY),)), path=path)[0] == 200
+    assert [entry.event.verdict for entry in house.entries] == [Verdict.ALLOWED, Verdict.REFUSED]
+
+
+@pytest.mark.parametrize("route", OF_WHOM_ONLY_THE_STORE_KNOWS)
+def test_what_is_of_the_whole_tenant_is_for_keys_that_cover_every_user(route: str) -> None:
+    def operation(call: Call) -> Answer:
+        call.about(EVERY_USER)
+        raise NotFound
+
+    house = House(operation)
+    for by in (caller(Permission.ADMIN), caller(Permission.ADMIN, subjects=(ANN,))):
+        assert house.send(route, by, path=one_of(route))[0] == 404
+    found = [(entry["subject"], entry["verdict"]) for entry in house.everything]
+    assert found == [(None, "allowed"), (None, "refused")]
+
+
+def test_all_other_routes_name_a_user_or_no_single_thing() -> None:
+    assert {route.key for route in ROUTES if hides_whose(route)} == set(OF_WHOM_ONLY_THE_STORE_KNOWS)
+
+
+def test_an_entry_that_waits_to_be_told_is_begun_before_the_operation_goes_on() -> None:
+    begun, seen = threading.Event(), []
+
+    class Trail(FakeAuditTrail):
+        def append(self, event: AuditEvent) -> AuditEntry:
+            begun.set()
+            return super().append(event)
+
+    def operation(call: Call) -> Answer:
+        seen.append(begun.is_set())
+        call.about(ANN)
+        seen.append(begun.wait(20))
+        return answering(call)
+
+    assert House(operation, Trail()).send("DELETE /v1/holds/{name}", path={"name": "case-7"})[0] == 200
+    assert seen == [False, True]
+
+
+@pytest.mark.parametrize("raised", [None, NotFound(), ValueError(SECRET)])
+def test_an_operation_that_tells_nothing_leaves_an_entry_all_the_same(raised: Exception | None) -> None:
+    def operation(call: Call) -> Answer:
+        if raised is not None:
+            raise raised
+        return answering(call)
+
+    house = House(operation)
+    house.send("GET /v1/holds/{name}", path={"name": "case-7"})
+    assert [(entry["subject"], entry["verdict"]) for entry in house.everything] == [(None, "allowed")]
+
+
+def test_a_whole_tenant_is_refused_to_a_key_that_does_not_cover_every_user() -> None:
+    house = House()
+    for by in (caller(Permission.ERASE), caller(Permission.ERASE, subjects=(ANN,))):
+        assert house.send("POST /v1/erasures", by, body={"scope": {"tenant": True}})[0] == 200
+    found = [(entry["subject"], entry["verdict"], entry["targets"]) for entry in house.everything]
+    assert found == [(None, "allowed", [BEGUN]), (None, "refused", [])]
+
+
+def test_what_its_operation_forbids_has_an_entry_that_says_refused() -> None:
+    """The first entry stands by then: a second one of the same request corrects it."""
+
+    def operation(call: Call) -> Answer:
+        raise Forbidden("not with this key")
+
+    house = House(operation)
+    body = {"user_id": "ann", "value": 1, "category": "profile", "sensitive": False}
+    assert house.send("PUT /v1/entities/{key}", path={"key": "size"}, body=body)[0] == 403
+    first, second = (entry.event for entry in house.entries)
+    assert (first.verdict, second.verdict) == (Verdict.ALLOWED, Verdict.REFUSED)
+    assert (first.request_id, first.subject, first.targets) == (second.request_id, second.subject, second.targets)
+    house.send("GET /v1/holds/{name}", path={"name": "case-7"})
+    assert [entry["verdict"] for entry in house.everything] == ["allowed", "refused", "refused"]
 
 
 def test_the_subject_of_a_key_for_one_user_needs_no_name() -> None:
@@ -303,4 +435,5 @@ def test_what_changes_or_governs_counts_as_a_write() -> None:
 def test_a_call_without_names_names_nothing() -> None:
     named = named_in(Call(caller(), {}, None, None))
     assert (named.user_id, named.ids, named.session_id, named.entity_key, named.hold) == (None, (), None, None, None)
+    assert (named.owner, named.erasure) == (None, None)
     assert named_in(Call(caller(), {"id": ERASURE}, None, None)).ids == (ERASURE,)

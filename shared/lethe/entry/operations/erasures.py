@@ -30,7 +30,7 @@ from lethe.entry.call import Answer, Call
 from lethe.entry.cursor import Cursors
 from lethe.errors import NotFound
 from lethe.ports import Receipts
-from lethe.services.erasure.requests import ErasureRequests, NamedSession
+from lethe.services.erasure.requests import ErasureRequests, NamedSession, Wanted
 from lethe.services.holds import HoldDesk
 
 Operations = dict[str, Callable[[Call], Answer]]
@@ -68,22 +68,30 @@ class ErasureOperations:
         if not ids.is_id(memory_id, ids.MEMORY):
             return Answer(204)
         wanted = TheseMemories((memory_id,))
-        return _gone(self._requests.delete(call.caller, call.user_id, wanted, call.if_match, call.time_left))
+        return _gone(self._delete(call, wanted, call.if_match))
 
     def delete_session(self, call: Call) -> Answer:
         """Delete a session and what was taken from it; again is no error."""
-        wanted = NamedSession(call.path["session_id"])
-        return _gone(self._requests.delete(call.caller, call.user_id, wanted, None, call.time_left))
+        return _gone(self._delete(call, NamedSession(call.path["session_id"]), None))
+
+    def _delete(self, call: Call, wanted: TheseMemories | NamedSession, version: int | None) -> Erasure | None:
+        return self._requests.delete(
+            call.caller, call.user_id, wanted, version, call.time_left, erasure_id=call.erasure_id
+        )
 
     def erase_subject(self, call: Call) -> Answer:
         """Begin to erase everything about a user, who is gone for every reader when the answer arrives."""
-        return _begun(self._requests.begin(call.caller, call.user_id, WholeSubject(), None, call.time_left))
+        return _begun(self._begin(call, WholeSubject(), None))
 
     def begin(self, call: Call) -> Answer:
         """Begin an erasure of some scope."""
         body = call.body_as(AskErasure)
-        wanted = body.scope.wanted()
-        return _begun(self._requests.begin(call.caller, call.user_id, wanted, body.reason, call.time_left))
+        return _begun(self._begin(call, body.scope.wanted(), body.reason))
+
+    def _begin(self, call: Call, wanted: Wanted, reason: str | None) -> Erasure:
+        return self._requests.begin(
+            call.caller, call.user_id, wanted, reason, call.time_left, erasure_id=call.erasure_id
+        )
 
     def admit(self, call: Call) -> Answer:
         """Let an erased subject be written to again."""
@@ -92,7 +100,7 @@ class ErasureOperations:
 
     def get(self, call: Call) -> Answer:
         """How far an erasure has come."""
-        return Answer(200, _erasure_out(self._requests.read(call.caller, call.path["id"])))
+        return Answer(200, _erasure_out(self._requests.read(call.caller, call.path["id"], call.about)))
 
     def list(self, call: Call) -> Answer:
         """Erasures, newest first."""
@@ -107,7 +115,7 @@ class ErasureOperations:
 
     def receipt(self, call: Call) -> Answer:
         """A signed receipt of an erasure, as it was signed: the newest, or the one that is named."""
-        erasure = self._requests.read(call.caller, call.path["id"])
+        erasure = self._requests.read(call.caller, call.path["id"], call.about)
         wanted = call.query_as(ReadReceipt).receipt_id or erasure.receipt_id
         if wanted is None:
             raise NotFound("there is no receipt yet")
@@ -127,7 +135,7 @@ class ErasureOperations:
 
     def get_hold(self, call: Call) -> Answer:
         """One hold."""
-        return Answer(200, _hold_out(self._holds.get(call.caller, call.path["name"])))
+        return Answer(200, _hold_out(self._holds.get(call.caller, call.path["name"], call.about)))
 
     def list_holds(self, call: Call) -> Answer:
         """Holds, by name."""
@@ -139,7 +147,7 @@ class ErasureOperations:
 
     def release_hold(self, call: Call) -> Answer:
         """Let go what a hold kept; again is no error."""
-        self._holds.release(call.caller, call.path["name"])
+        self._holds.release(call.caller, call.path["name"], call.about)
         return Answer(204)
 
 

@@ -23,7 +23,7 @@ from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
 from lethe.domain.immutable import immutable
 from lethe.errors import Conflict, Forbidden, InvalidInput, NotFound, Throttled, Unavailable
-from lethe.ports import AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft
+from lethe.ports import About, AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft, untold
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.stretch import Counted
 from lethe.services.pages import accepted_pages
@@ -75,14 +75,15 @@ class ErasureRequests:
         wanted: NamedSession | TheseMemories,
         version: int | None,
         time_left: TimeLeft,
+        erasure_id: str | None = None,
     ) -> Erasure | None:
-        """Delete a memory or a session now; None when there was nothing.
+        """Delete a memory or a session now; None when there was nothing. ``erasure_id`` as of ``begin``.
 
         With ``version`` only if the memory's newest one is that. Raises Forbidden, Erased, VersionConflict, and
         Conflict when a hold keeps it.
         """
         space = self._spaces.for_changing(caller, user_id)
-        new = self._of_part(caller, space.subject, space.epoch, wanted, None)
+        new = self._of_part(caller, space.subject, space.epoch, wanted, None, erasure_id)
         counted = self._partial.count(new)
         if counted.held:
             raise Conflict("a legal hold keeps it; POST /v1/erasures erases what no hold keeps")
@@ -93,16 +94,23 @@ class ErasureRequests:
         return self._erase_part(new, counted, time_left)
 
     def begin(
-        self, caller: Caller, user_id: str | None, wanted: Wanted, reason: str | None, time_left: TimeLeft
+        self,
+        caller: Caller,
+        user_id: str | None,
+        wanted: Wanted,
+        reason: str | None,
+        time_left: TimeLeft,
+        erasure_id: str | None = None,
     ) -> Erasure:
         """Begin to erase; when this returns, what is wanted can be read no more (of a part that is too large for one
-        request: soon). The erasure that runs already, when the subject is being erased.
+        request: soon). The erasure that runs already, when the subject is being erased. ``erasure_id`` is what a new
+        one is called.
 
         Raises Forbidden when the key does not cover the user, or for a whole tenant every user; InvalidInput when a
         user is named for a whole tenant.
         """
         if isinstance(wanted, WholeTenant):
-            return self._tenant(caller, user_id, reason)
+            return self._tenant(caller, user_id, reason, erasure_id)
         subject = self._spaces.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
         if head is not None and head.state is SubjectState.ERASING and head.erasure is not None:
@@ -111,25 +119,26 @@ class ErasureRequests:
                 return running
         epoch = FIRST_EPOCH if head is None else head.epoch
         if isinstance(wanted, WholeSubject):
-            return self._subject(caller, subject, epoch, reason)
-        new = self._of_part(caller, subject, epoch, wanted, reason)
+            return self._subject(caller, subject, epoch, reason, erasure_id)
+        new = self._of_part(caller, subject, epoch, wanted, reason, erasure_id)
         return self._erase_part(new, self._partial.count(new), time_left)
 
-    def _tenant(self, caller: Caller, user_id: str | None, reason: str | None) -> Erasure:
+    def _tenant(self, caller: Caller, user_id: str | None, reason: str | None, erasure_id: str | None) -> Erasure:
         if EVERY_USER not in caller.subjects:
             raise Forbidden("scope: a whole tenant is for keys that cover every user")
         if user_id is not None:
             raise InvalidInput.of("user_id", "leave it out: the scope is a whole tenant, which is every user")
-        begun = self._ledger.begin(self._new(caller, None, WholeTenant(), reason))
+        begun = self._ledger.begin(self._new(caller, None, WholeTenant(), reason, erasure_id))
         standing = self._access.fence_tenant(caller.tenant, begun.id)
         if standing != begun.id:
             self._ledger.withdraw(begun)
             return self.read(caller, standing)
         return self._start(replace(begun, unreadable_since=self._clock.now()))
 
-    def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None) -> Erasure:
+    def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None, erasure_id: str | None) -> Erasure:
         """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
-        begun = self._ledger.begin(replace(self._new(caller, subject, WholeSubject(), reason), epochs=epoch))
+        new = self._new(caller, subject, WholeSubject(), reason, erasure_id)
+        begun = self._ledger.begin(replace(new, epochs=epoch))
         fenced = self._heads.fence(caller.tenant, subject, begun.id, epoch)
         if fenced.erasure is not None and fenced.erasure != begun.id:
             self._ledger.withdraw(begun)
@@ -143,9 +152,10 @@ class ErasureRequests:
         epoch: int,
         wanted: NamedSession | TheseMemories | MemoriesWithin,
         reason: str | None,
+        erasure_id: str | None,
     ) -> Erasure:
         scope = self._hidden(caller.tenant, subject, wanted)
-        return replace(self._new(caller, subject, scope, reason), epoch=epoch)
+        return replace(self._new(caller, subject, scope, reason, erasure_id), epoch=epoch)
 
     def _erase_part(self, new: Erasure, counted: Counted, time_left: TimeLeft) -> Erasure:
         """The deleting steps, as far as there is time within the request, then the machine, which repeats them.
@@ -171,9 +181,11 @@ class ErasureRequests:
                 break
         return self._start(replace(begun, unreadable_since=self._clock.now() if done else None))
 
-    def _new(self, caller: Caller, subject: str | None, scope: Scope, reason: str | None) -> Erasure:
+    def _new(
+        self, caller: Caller, subject: str | None, scope: Scope, reason: str | None, erasure_id: str | None
+    ) -> Erasure:
         return Erasure(
-            id=self._ids.new(ids.ERASURE),
+            id=self._ids.new(ids.ERASURE) if erasure_id is None else erasure_id,
             tenant=caller.tenant,
             subject=subject,
             scope=scope,
@@ -196,9 +208,11 @@ class ErasureRequests:
             self._executions.start(saved.tenant, saved.id, saved.starts)
         return saved
 
-    def read(self, caller: Caller, erasure_id: str) -> Erasure:
+    def read(self, caller: Caller, erasure_id: str, about: About = untold) -> Erasure:
         """One erasure of the caller's tenant, of a user that the key covers. Raises NotFound."""
         erasure = self._ledger.read(caller.tenant, erasure_id)
+        if erasure is not None:
+            about(erasure.subject or EVERY_USER)
         if erasure is None or not _covers(caller, erasure):
             raise NotFound
         return erasure
