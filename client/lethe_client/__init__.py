@@ -3,6 +3,7 @@
 `Lethe` is the client; everything else here is what it takes and gives.
 """
 
+from lethe_client.audit_models import AuditEntry
 from lethe_client.client import Lethe, Tier
 from lethe_client.erasure_models import Erasure, ErasureStep, Hold, Verification
 from lethe_client.errors import (
@@ -56,6 +57,7 @@ __all__ = [
     "NO_RETRIES",
     "AddResult",
     "AppendResult",
+    "AuditEntry",
     "BatchItem",
     "BatchResult",
     "Category",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal, TypeAlias
 
+from lethe_client.audit import Audit
 from lethe_client.entities import Entities
 from lethe_client.erasures import Erasures
 from lethe_client.fields import When, time_text
@@ -59,6 +60,7 @@ class Lethe:
         self.subjects = Subjects(self._transport)
         self.erasures = Erasures(self._transport)
         self.holds = Holds(self._transport)
+        self.audit = Audit(self._transport)
 
     def __repr__(self) -> str:
         return f"Lethe({self._transport.url!r})"

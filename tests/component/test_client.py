@@ -154,6 +154,20 @@ def test_a_user_is_erased_proved_and_admitted(api_stack: ApiStack, tenant: Tenan
         agent.subjects.erase("alice")
 
 
+def test_the_audit_trail_of_a_user_is_read(api_stack: ApiStack, tenant: TenantOnStack) -> None:
+    agent = Lethe(api_stack.local.url, tenant.key("read", "write")[1])
+    desk = Lethe(api_stack.local.url, tenant.key("govern")[1])
+    agent.memories.add("I keep bees on the roof.", user_id="alice")
+    agent.recall("bees", user_id="alice")
+    found = [entry for entry in desk.audit.list(user_id="alice", page_size=1) if entry.action != "list_audit"]
+    assert [(entry.action, entry.verdict) for entry in found] == [("recall", "allowed"), ("add_memories", "allowed")]
+    assert found[0].key == found[1].key
+    assert found[0].at > found[1].at
+    assert list(desk.audit.list(user_id="alice", before=found[1].at)) == []
+    with pytest.raises(ForbiddenError):
+        agent.audit.page(user_id="alice")
+
+
 def test_parts_are_erased_unless_a_hold_keeps_them(api_stack: ApiStack, tenant: TenantOnStack) -> None:
     agent = Lethe(api_stack.local.url, tenant.key("read", "write")[1])
     desk = Lethe(api_stack.local.url, tenant.key("erase", "govern")[1])
