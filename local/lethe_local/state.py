@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 from pathlib import Path
@@ -42,8 +43,9 @@ class StateFolder:
         except BlockingIOError as error:
             os.close(self._lock)
             raise AlreadyRunning("another local stack is running on this state") from error
-        # A process that was killed left it; whoever waits for it waits for this one.
+        # A process that was killed left them; whoever waits for the first waits for this one.
         self.dev_file.unlink(missing_ok=True)
+        _drop_drafts(path)
         end_leftover(self.node_pid_file, self.node_home, _NODE_STOP_SECONDS)
         if fresh:
             if self.node_home.exists():
@@ -87,9 +89,21 @@ class StateFolder:
             self._lock = -1
 
 
+_DRAFT = re.compile(r".+\.[0-9]+\.new")
+
+
+def _drop_drafts(folder: Path) -> None:
+    """Remove what nobody goes on with: files that a process was writing when it was killed. Who calls this has the
+    folder to himself.
+    """
+    for file in folder.iterdir():
+        if _DRAFT.fullmatch(file.name) and file.is_file():
+            file.unlink()
+
+
 def write_private(file: Path, text: str) -> None:
     """Write a file that only this user can read, whole or not at all, also when the machine stops in between."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}.new")
+    draft = file.with_name(f"{file.name}.{os.getpid()}.new")  # as ``_DRAFT`` has it
     try:
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from lethe_local.backends import Choice, dynamodb_client
 from lethe_local.dynoxide import HOW_TO_GET, find_binary
 from lethe_local.moto_tables import StateUnreadable
 from lethe_local.stack import LocalStack, StackOptions
-from lethe_local.state import AlreadyRunning
+from lethe_local.state import AlreadyRunning, StateFolder
 from tests.component.local.conftest import HOUSE
 from tests.support.waiting import wait_until
 
@@ -105,6 +108,23 @@ def test_nobody_else_can_read_the_state(tmp_path: Path, tables: Choice) -> None:
     assert stat.S_IMODE((state / "master_key").stat().st_mode) == 0o600
     if tables == "moto":
         assert stat.S_IMODE((state / "tables.json").stat().st_mode) == 0o600
+
+
+def test_what_a_killed_process_was_writing_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    """The process dies with its file half written, as a file of its own that it meant to rename."""
+    dies = (
+        "import os, pathlib, signal, sys\n"
+        "from lethe_local.executions import Begun, Executions\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Executions(pathlib.Path(sys.argv[1])).begin(Begun('erase', 'er_1', '{}'))\n"
+    )
+    died = subprocess.run([sys.executable, "-c", dies, str(tmp_path / "executions.json")], check=False, timeout=60)
+    assert died.returncode == -signal.SIGKILL
+    (draft,) = tmp_path.iterdir()
+    (tmp_path / "notes.new").write_text("not ours", encoding="utf-8")
+    StateFolder(tmp_path, fresh=False).close()
+    assert not draft.exists()
+    assert (tmp_path / "notes.new").exists()
 
 
 def test_one_stack_at_a_time_uses_a_state(tmp_path: Path) -> None:
