@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -10,6 +9,7 @@ import pytest
 
 from lethe.entry.routes import ROUTES
 from tests.support.api import Api, ApiStack, Reply, TenantOnStack
+from tests.support.waiting import wait_until
 
 BODY = {"user_id": "ann", "text": "I keep bees"}
 
@@ -134,8 +134,8 @@ def test_while_the_first_still_runs_a_second_is_in_progress(api: Api, api_stack:
     with ThreadPoolExecutor(1) as thread:
         with embeddings.held():
             first = thread.submit(api.post, "/v1/memories", BODY, idempotency_key="k")
-            while len(embeddings.asked) == asked and not first.done():
-                time.sleep(0.01)
+            wait_until(lambda: len(embeddings.asked) > asked or first.done())
+            assert not first.done(), "the first request was answered before its text was embedded"
             api.post("/v1/memories", BODY, idempotency_key="k").problem(409, "in_progress")
             api.post("/v1/memories", BODY | {"text": "x"}, idempotency_key="k").problem(422, "idempotency_mismatch")
         answered = first.result().ok(201)
