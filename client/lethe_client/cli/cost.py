@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from typing import Final, get_args
 
-from lethe_client.cli.cost_model import ASSUMED, DAYS, MILLION, Audited, Mode, Volumes, monthly, total
+from lethe_client.cli.cost_model import ASSUMED, Audited, Mode, Volumes, monthly, total
+from lethe_client.cli.cost_of_erasure import DAYS, MILLION, Verified
 from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.prices import Prices, load_prices
@@ -25,6 +26,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     for name, choices, what in (
         ("mode", get_args(Mode), "the template's SearchEngine"),
         ("audit", get_args(Audited), "the template's Audit"),
+        ("verify", get_args(Verified), "the template's ErasureVerification"),
         ("embedder", ("titan", "cohere", "local"), "the model of the texts' vectors"),
         ("architecture", ("arm64", "x86_64"), "of the functions"),
         ("instance_type", None, "managed: type of the domain's instances"),
@@ -43,6 +45,7 @@ _NUMBERS: tuple[tuple[str, Callable[[str], float], str], ...] = (
     ("memories", whole(1), "memories of a subject"),
     ("writes", number(0), "memories written a day, of all subjects"),
     ("recalls", number(0), "recalls a day, of all subjects"),
+    ("erasures", number(0), "users erased a day, each with all memories"),
     ("characters", whole(1), "bytes of a memory's text and context in UTF-8"),
     ("dimensions", whole(1), "numbers of a vector"),
     ("batch", whole(1, _MOST_IN_A_TRANSACTION), "memories in one request"),
@@ -56,6 +59,7 @@ _NUMBERS: tuple[tuple[str, Callable[[str], float], str], ...] = (
     ("recall_ms", number(0), "milliseconds of a recall"),
     ("authorize_ms", number(0), "milliseconds of the authorizer"),
     ("index_ms", number(0), "with an index: milliseconds of a batch of the indexer"),
+    ("erase_ms", number(0), "milliseconds of a task of an erasure, of its request, of a tick"),
 )
 
 
@@ -88,7 +92,7 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-_OF_ONE_BILL: Final = frozenset(("mode", "subjects", "writes", "recalls"))
+_OF_ONE_BILL: Final = frozenset(("mode", "subjects", "writes", "recalls", "erasures"))
 _MODES_OF: Final[dict[str, tuple[Mode, ...]]] = {
     "cold_share": ("scan",),
     "instance_type": ("managed",),
@@ -132,18 +136,26 @@ def _compare(volumes: Volumes, prices: Prices, output: Output) -> None:
     if output.as_json:
         output.json({"region": prices.region, "prices_collected": prices.collected, "modes": compared})
         return
-    output.line("| mode | idle, $ a month | 1 M memories kept, a month | 1 M memories written | 1 M recalls |")
-    output.line("| --- | --- | --- | --- | --- |")
+    output.line(
+        "| mode | idle, $ a month | 1 M memories kept, a month | 1 M memories written | 1 M recalls "
+        "| 1,000 users erased, of 1 M memories |"
+    )
+    output.line("| --- | --- | --- | --- | --- | --- |")
     for mode, costs in compared.items():
         output.line(f"| `{mode}` | " + " | ".join(f"{usd:,.2f}" for usd in costs.values()) + " |")
 
 
 def _of_each(volumes: Volumes, prices: Prices) -> dict[str, float]:
-    """What nothing costs, and what a million memories, writes or recalls in a month add to that."""
-    idle = replace(volumes, subjects=0, writes=0, recalls=0)
+    """What nothing costs, and what a million memories, writes or recalls in a month add to that; and what a thousand
+    users add who are erased where a million memories are kept.
+    """
+    idle = replace(volumes, subjects=0, writes=0, recalls=0, erasures=0)
     kept = replace(idle, subjects=MILLION, memories=1)
     written = replace(idle, writes=MILLION / DAYS)
     recalled = replace(idle, recalls=MILLION / DAYS)
+    full = replace(idle, subjects=max(1, MILLION // volumes.memories))
+    erased = replace(full, erasures=1_000 / DAYS)
     nothing, *more = (total(monthly(each, prices)) for each in (idle, kept, written, recalled))
     added = dict(zip(("kept", "written", "recalled"), more, strict=True))
-    return {"idle": nothing} | {name: usd - nothing for name, usd in added.items()}
+    costs = {"idle": nothing} | {name: usd - nothing for name, usd in added.items()}
+    return costs | {"erased": total(monthly(erased, prices)) - total(monthly(full, prices))}

@@ -12,21 +12,26 @@ from dataclasses import dataclass
 from math import ceil, exp
 from typing import Final, Literal
 
+from lethe_client.cli.cost_of_erasure import (
+    DAYS,
+    GB,
+    HASH_BYTES,
+    HOURS,
+    MEMORY_BYTES,
+    MILLION,
+    SECONDS,
+    TASKS,
+    TICKS,
+    Line,
+    Stored,
+    Verified,
+    erasing,
+)
 from lethe_client.cli.prices import Prices
 
 Mode = Literal["scan", "managed", "serverless"]
 Audited = Literal["all", "writes", "off"]
 
-DAYS: Final = 365 / 12
-HOURS: Final = 730
-SECONDS: Final = HOURS * 3600
-GB: Final = 2**30
-MILLION: Final = 1_000_000
-
-MEMORY_BYTES: Final = 524
-"""Of a memory's item without text and vector: names, keys, times, hash, model (tests hold it to the real item)."""
-HASH_BYTES: Final = 151
-"""Of the item that guards a statement against being stored twice."""
 AUDIT_BYTES: Final = 486
 """Of an entry of the audit trail that names one memory."""
 POINTER_BYTES: Final = 87
@@ -54,13 +59,16 @@ class Volumes:
         subjects: how many there are, each with `memories` memories.
         writes: memories stored a day, `batch` in one request (at most 49, one transaction).
         recalls: recalls a day, each with its session and entities.
+        erasures: users erased a day, each with `memories` memories, in one go and without holds.
         characters: bytes of a memory's text and context in UTF-8; a Chinese character has three.
         dimensions: numbers of a vector.
         cold_share: scan only: the share of recalls that meet a container without the subject's memories.
         audit: which requests leave an entry in the audit trail, the template's `Audit`.
+        verify: where the verifier looks for what is left of a user, the template's `ErasureVerification`.
         index_bytes: of an entry of the index on disk, one copy.
         search_units, index_units: OCUs of a collection while it is awake, for searching and for indexing.
-        write_ms, recall_ms, authorize_ms, index_ms: how long the functions run; `index_ms` is for a batch.
+        write_ms, recall_ms, authorize_ms, index_ms, erase_ms: how long the functions run; `index_ms` is for a batch,
+            `erase_ms` for a task of an erasure, its request, and a tick.
     """
 
     mode: Mode = "scan"
@@ -68,12 +76,14 @@ class Volumes:
     memories: int = 100
     writes: float = 0
     recalls: float = 0
+    erasures: float = 0
     characters: int = 100
     dimensions: int = 512
     embedder: str = "titan"
     batch: int = 1
     cold_share: float = 1.0
     audit: Audited = "all"
+    verify: Verified = "tables"
     architecture: str = "arm64"
     instance_type: str = "r7g.large.search"
     instances: int = 2
@@ -85,6 +95,7 @@ class Volumes:
     recall_ms: float = 200
     authorize_ms: float = 20
     index_ms: float = 500
+    erase_ms: float = 200
 
     @property
     def memory_bytes(self) -> int:
@@ -112,9 +123,19 @@ class Volumes:
         return self.recalls * DAYS
 
     @property
+    def erased(self) -> float:
+        """Users erased a month."""
+        return self.erasures * DAYS
+
+    @property
+    def requests(self) -> float:
+        """Requests of the API a month."""
+        return self.write_requests + self.recalled + self.erased
+
+    @property
     def audited(self) -> float:
         """Entries of the audit trail a month: one a request."""
-        return {"all": self.write_requests + self.recalled, "writes": self.write_requests, "off": 0.0}[self.audit]
+        return {"all": self.requests, "writes": self.write_requests + self.erased, "off": 0.0}[self.audit]
 
     @property
     def index_batches(self) -> float:
@@ -131,23 +152,15 @@ class Volumes:
         return self.index_bytes if self.index_bytes is not None else 5_500 * self.dimensions / 384
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One item of the bill: dollars a month, and how they come about."""
-
-    service: str
-    what: str
-    formula: str
-    usd: float
-
-
 def monthly(volumes: Volumes, prices: Prices) -> list[Line]:
     """Every item of the bill. Raises KeyError for an instance type without a price."""
+    stored = Stored(volumes.memories, volumes.subjects, volumes.memory_bytes)
     return [
         *_dynamodb(volumes, prices),
         *_functions(volumes, prices),
         *_index(volumes, prices),
         *_embedding(volumes, prices),
+        *erasing(volumes.erased, stored, volumes.verify, prices),
         *_watching(volumes, prices),
     ]
 
@@ -208,11 +221,12 @@ def _dynamodb(v: Volumes, prices: Prices) -> Iterator[Line]:
 
 
 def _functions(v: Volumes, prices: Prices) -> Iterator[Line]:
-    requests = v.write_requests + v.recalled
+    requests = v.requests
     price = prices.usd("api.request")
     yield Line("API Gateway", "requests", f"{requests:,.0f} × ${price}/M", requests * price / MILLION)
-    price, invocations = prices.usd("lambda.request"), 2 * requests + v.index_batches
-    formula = f"(2 × {requests:,.0f} + {v.index_batches:,.0f} batches) × ${price}/M"
+    tasks = v.erased * TASKS + TICKS
+    price, invocations = prices.usd("lambda.request"), 2 * requests + v.index_batches + tasks
+    formula = f"(2 × {requests:,.0f} + {v.index_batches:,.0f} batches + {tasks:,.0f} tasks and ticks) × ${price}/M"
     yield Line("Lambda", "invocations", formula, invocations * price / MILLION)
     price = prices.usd(f"lambda.{v.architecture}")
     for name, count, milliseconds, megabytes in (
@@ -220,6 +234,7 @@ def _functions(v: Volumes, prices: Prices) -> Iterator[Line]:
         ("write", v.write_requests, v.write_ms, 1769),
         ("recall", v.recalled, v.recall_ms, 1769),
         ("index", v.index_batches, v.index_ms, 1024),
+        ("govern, erase", v.erased + tasks, v.erase_ms, 1769),
     ):
         seconds = count * milliseconds / 1000 * megabytes / 1024
         formula = f"{count:,.0f} × {milliseconds:g} ms × {megabytes} MB = {seconds:,.0f} GB-s × ${price}"
@@ -266,6 +281,7 @@ _CHARACTERS_A_TOKEN: Final = 4
 _LOG_BYTES: Final = 2_500
 """Of a request: the access log, a line each of two functions, Lambda's own lines."""
 _LOG_BYTES_A_BATCH: Final = 1_000
+"""Of a batch of the indexer, a task of an erasure or a tick."""
 _SAMPLED: Final = 0.05
 """X-Ray records the first request of a second and five in a hundred of the others, by function."""
 
@@ -274,17 +290,19 @@ ALARM_METRICS: Final = {"scan": 28, "managed": 32, "serverless": 32}
 
 
 def _watching(v: Volumes, prices: Prices) -> Iterator[Line]:
-    requests = v.write_requests + v.recalled
-    price, size = prices.usd("logs.written"), (requests * _LOG_BYTES + v.index_batches * _LOG_BYTES_A_BATCH) / GB
+    requests, tasks = v.requests, v.erased * TASKS + TICKS
+    size = (requests * _LOG_BYTES + (v.index_batches + tasks) * _LOG_BYTES_A_BATCH) / GB
+    price = prices.usd("logs.written")
     yield Line("CloudWatch", "logs", f"{size:,.3f} GB × ${price}", size * price)
     price = prices.usd("metrics.own")
-    metrics = 2 * (v.writes > 0) + 2 * (v.recalls > 0) + 4 * (v.index_batches > 0)
+    # Latency and answers of each route; latency of each task, the tick's always.
+    metrics = 2 * (v.writes > 0) + 2 * (v.recalls > 0) + 4 * (v.index_batches > 0) + 1 + (TASKS + 2) * (v.erased > 0)
     yield Line("CloudWatch", "own metrics", f"{metrics} × ${price}", metrics * price)
     price, metrics = prices.usd("alarms.metric"), ALARM_METRICS[v.mode]
     yield Line("CloudWatch", "alarms", f"{metrics} metrics × ${price}", metrics * price)
     yield Line("CloudWatch", "dashboard", f"1 × ${prices.usd('dashboard')}", prices.usd("dashboard"))
     price = prices.usd("traces.recorded")
-    traces = sum(map(_traces, (requests, v.write_requests, v.recalled, v.index_batches)))
+    traces = sum(map(_traces, (requests, v.write_requests, v.recalled, v.index_batches, v.erased, tasks)))
     yield Line("X-Ray", "traces", f"{traces:,.0f} × ${price}/M", traces * price / MILLION)
     yield Line("Secrets Manager", "master secret", f"1 × ${prices.usd('secret')}", prices.usd("secret"))
     yield Line("KMS", "receipt key", f"1 × ${prices.usd('key')}", prices.usd("key"))
@@ -299,7 +317,8 @@ ASSUMED: Final = (
     "list prices, no free tiers, no data transfer, no cold starts",
     f"{_CHARACTERS_A_TOKEN} characters a token, {_QUESTION_CHARACTERS} a question",
     f"{_LOG_BYTES} bytes of logs a request",
-    "how long functions run (--write-ms, --recall-ms, --authorize-ms, --index-ms): look at the metric Duration",
+    "how long functions run (--write-ms, --recall-ms, --authorize-ms, --index-ms, --erase-ms): "
+    "look at the metric Duration",
     "requests spread evenly over the month",
 )
 """What the numbers rest on beside prices and volumes."""

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -20,10 +19,6 @@ from lethe.domain.keys import parse_space_partition
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
 from lethe_client.cli.cost_model import (
     AUDIT_BYTES,
-    DAYS,
-    HASH_BYTES,
-    MEMORY_BYTES,
-    MILLION,
     POINTER_BYTES,
     Volumes,
     awake_share,
@@ -32,28 +27,18 @@ from lethe_client.cli.cost_model import (
     total,
     write_units,
 )
+from lethe_client.cli.cost_of_erasure import DAYS, HASH_BYTES, MEMORY_BYTES, MILLION, NOTED_READS, NOTED_WRITES
 from lethe_client.cli.prices import load_prices
+from tests.support.metered import item_bytes
 from tests.unit.client.command_line import World
 
 SPACE = parse_space_partition(f"acme#{'a' * 32}#1")
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, 123456, tzinfo=UTC)
 A_MILLION_WRITES = Volumes(writes=MILLION / DAYS)
 A_MILLION_RECALLS = Volumes(recalls=MILLION / DAYS)
-
-
-def item_bytes(item: Mapping[str, Mapping[str, object]]) -> int:
-    """The size of an item by DynamoDB's rules: names, texts in UTF-8, binaries; a small number takes two bytes."""
-    return sum(len(name) + value_bytes(value) for name, value in item.items())
-
-
-def value_bytes(value: Mapping[str, object]) -> int:
-    content = value.get("B", value.get("S"))
-    if isinstance(content, bytes):
-        return len(content)
-    if isinstance(content, str):
-        return len(content.encode())
-    assert "N" in value
-    return 2
+A_THOUSAND_ERASURES = Volumes(subjects=10_000, erasures=1_000 / DAYS)
+TICKS = 8_760
+"""One every five minutes of 730 hours."""
 
 
 def lines(volumes: Volumes) -> dict[tuple[str, str], float]:
@@ -133,21 +118,21 @@ def test_a_million_writes() -> None:
     assert bill["DynamoDB", "writes"] == pytest.approx(11 * 0.625)
     assert bill["DynamoDB", "reads of writes"] == pytest.approx(2 * 0.125)
     assert bill["API Gateway", "requests"] == pytest.approx(1.0)
-    assert bill["Lambda", "invocations"] == pytest.approx(2 * 0.20)
+    assert bill["Lambda", "invocations"] == pytest.approx((2 + TICKS / 1e6) * 0.20)
     # 150 ms of 1,769 MB and 20 ms of 1,024 MB.
     assert bill["Lambda", "write"] == pytest.approx(150_000 * 1769 / 1024 * 0.0000133334)
     assert bill["Lambda", "authorize"] == pytest.approx(20_000 * 0.0000133334)
     assert bill["Bedrock", "titan"] == pytest.approx(1e6 * 100 / 4 / 1e6 * 0.02)
     # Less than one a second: every invocation of both functions is recorded.
-    assert bill["X-Ray", "traces"] == pytest.approx(2 * 5.0)
-    assert bill["CloudWatch", "logs"] == pytest.approx(2_500e6 / 2**30 * 0.50)
+    assert bill["X-Ray", "traces"] == pytest.approx((2 + TICKS / 1e6) * 5.0)
+    assert bill["CloudWatch", "logs"] == pytest.approx((2_500e6 + 1_000 * TICKS) / 2**30 * 0.50)
     assert ("OpenSearch", "storage") not in bill
 
 
 def test_traces_beyond_one_a_second_are_sampled() -> None:
     # 730 hours have 2,628,000 seconds; of the other 7,372,000 of ten million a twentieth is recorded.
     bill = lines(Volumes(recalls=10 * MILLION / DAYS))
-    assert bill["X-Ray", "traces"] == pytest.approx(2 * (2.628 + 0.05 * 7.372) * 5.0)
+    assert bill["X-Ray", "traces"] == pytest.approx((2 * (2.628 + 0.05 * 7.372) + TICKS / 1e6) * 5.0)
 
 
 def test_a_million_recalls() -> None:
@@ -198,12 +183,44 @@ def test_a_collection_is_paid_while_it_is_awake() -> None:
 
 
 def test_idle_by_mode() -> None:
-    fixed = 3.0 + 0.40 + 1.0  # dashboard, secret, the key of receipts
+    ticks = TICKS * (0.20 + 5.0 + 0.125) / 1e6 + TICKS * 1_000 / 2**30 * 0.50  # invoked, traced, ledger read, logged
+    ticks += TICKS * 0.2 * 1769 / 1024 * 0.0000133334 + 0.30  # the run time, and the one metric of it
+    fixed = 3.0 + 0.40 + 1.0 + ticks  # dashboard, secret, the key of receipts
     prices = load_prices()
     assert total(monthly(Volumes(), prices)) == pytest.approx(fixed + 28 * 0.10)
     assert total(monthly(Volumes(mode="serverless"), prices)) == pytest.approx(fixed + 32 * 0.10)
     domain = 2 * 730 * 0.178 + 2 * 100 * 0.122
     assert total(monthly(Volumes(mode="managed"), prices)) == pytest.approx(fixed + 32 * 0.10 + domain)
+
+
+def test_a_thousand_users_erased() -> None:
+    bill = lines(A_THOUSAND_ERASURES)
+    # 27 states each, and one signature.
+    assert bill["Step Functions", "transitions"] == pytest.approx(1_000 * 27 * 25 / 1e6)
+    assert bill["KMS", "receipts"] == pytest.approx(1_000 * 15 / 1e6)
+    # 100 memories of two units and their hashes of one; beside them the ledger, the fence, the receipt.
+    assert bill["DynamoDB", "writes of erasures"] == pytest.approx(1_000 * (300 + NOTED_WRITES) * 0.625 / 1e6)
+    # 100 × 1,800 bytes are 44 units, counted once and read once to be deleted.
+    assert bill["DynamoDB", "reads of erasures"] == pytest.approx(1_000 * (2 * 44 + NOTED_READS) * 0.125 / 1e6)
+    # All 1.8 GB of a million memories and hashes, in whole units of 4 KB, before the drain and after it.
+    assert bill["DynamoDB", "verification"] == pytest.approx(1_000 * 2 * 439_454 * 0.125 / 1e6)
+    by_partitions = lines(replace(A_THOUSAND_ERASURES, verify="partitions"))
+    assert by_partitions["DynamoDB", "verification"] == 0
+    # Each is a request too, with its entry in the audit trail, and twelve tasks.
+    assert bill["API Gateway", "requests"] == pytest.approx(1_000 / 1e6)
+    assert bill["DynamoDB", "audit trail"] == pytest.approx(1_000 * 6 * 0.625 / 1e6)
+    assert lines(replace(A_THOUSAND_ERASURES, audit="writes"))["DynamoDB", "audit trail"] > 0
+    # Latency of twelve tasks, latency and answers of the route, and the tick's.
+    assert bill["CloudWatch", "own metrics"] == pytest.approx(15 * 0.30)
+    seconds = (1_000 * 13 + TICKS) * 0.2 * 1769 / 1024
+    assert bill["Lambda", "govern, erase"] == pytest.approx(seconds * 0.0000133334)
+
+
+def test_ticks_come_round_also_where_nothing_is_erased() -> None:
+    bill = lines(Volumes())
+    assert bill["DynamoDB", "ticks"] == pytest.approx(TICKS * 0.125 / 1e6)
+    assert bill["EventBridge", "ticks"] == 0
+    assert bill["Step Functions", "transitions"] == bill["KMS", "receipts"] == 0
 
 
 def test_every_price_has_a_unit_and_a_source_or_says_that_there_is_none() -> None:
@@ -237,11 +254,11 @@ def test_modes_compared(tmp_path: Path) -> None:
     assert world.run("cost", "--compare", "--json") == 0
     answer = world.answer()
     assert isinstance(answer, dict)
-    assert answer["modes"]["scan"]["idle"] == pytest.approx(7.20)
+    assert answer["modes"]["scan"]["idle"] == pytest.approx(7.59, abs=0.005)
     # 2,000 bytes of two items a memory, at 0.25 and 0.20 a GB.
     assert answer["modes"]["scan"]["kept"] == pytest.approx(2e9 / 2**30 * 0.45)
     assert world.run("cost", "--compare") == 0
-    assert world.out.splitlines()[2].startswith("| `scan` | 7.20 | 0.84 |")
+    assert world.out.splitlines()[2].startswith("| `scan` | 7.59 | 0.84 |")
 
 
 def test_the_page_about_costs_shows_what_the_command_says(tmp_path: Path) -> None:
@@ -249,14 +266,18 @@ def test_the_page_about_costs_shows_what_the_command_says(tmp_path: Path) -> Non
     world = World(tmp_path)
     assert world.run("cost", "--compare") == 0
     assert world.out in page
-    for options, shown in (
-        (("--memories", "1000"), "78.04"),
-        (("--memories", "10000"), "572.41"),
-        (("--cold-share", "0"), "23.16"),
+    recalls, erasures = 4, 5
+    for options, column, shown in (
+        (("--memories", "1000"), recalls, "78.04"),
+        (("--memories", "10000"), recalls, "572.41"),
+        (("--cold-share", "0"), recalls, "23.16"),
+        (("--verify", "partitions"), erasures, "5.27"),
     ):
         assert world.run("cost", "--compare", *options) == 0
-        assert world.out.splitlines()[2].endswith(f" {shown} |")
+        assert world.out.splitlines()[2].removesuffix(" |").split(" | ")[column] == shown
         assert shown in page
+    units = f"100 × 3 + {NOTED_WRITES} write, 2 × 44 + {NOTED_READS} read"
+    assert units in page
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -319,10 +340,12 @@ def test_what_a_mode_takes_changes_its_bill(tmp_path: Path, option: str) -> None
     """Over volumes of which all are used; what a mode does not take is refused."""
     world = World(tmp_path)
     other = {"embedder": "cohere", "architecture": "x86_64", "audit": "off", "cold_share": "0.5", "batch": "7"}
+    other["verify"] = "partitions"
     value = other.get(option, "2345")
     for mode in ("scan", "managed", "serverless"):
         base = ["--json", "cost", "--mode", mode]
-        for name, given in (("subjects", "1e6"), ("memories", "200"), ("writes", "3e6"), ("recalls", "4e5")):
+        volumes = {"subjects": "1e6", "memories": "200", "writes": "3e6", "recalls": "4e5", "erasures": "9"}
+        for name, given in volumes.items():
             base += [] if name == option else [f"--{name}", given]
         assert world.run(*base) == 0
         before = world.answer()
