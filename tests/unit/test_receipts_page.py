@@ -6,6 +6,7 @@ import random
 import re
 from pathlib import Path
 
+from lethe.domain.erasure import DELETING
 from lethe.domain.receipt_form import FaultName
 from lethe.domain.residuals import OUTSIDE, Retention, residuals
 from tests.fakes.receipts import FakeSigner
@@ -33,6 +34,11 @@ def test_every_member_is_described() -> None:
     assert len(names_in(plain)) > 40
     assert names_in(plain) - NAMED == set()
     assert set(document) - NAMED == set()
+
+
+def test_every_store_that_is_counted_is_described() -> None:
+    section = PAGE.partition("### What is counted")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([a-z]+)` \|", section, re.MULTILINE)) == set(DELETING)
 
 
 def test_every_fault_is_explained() -> None:
