@@ -12,7 +12,7 @@ import pytest
 from lethe.adapters.dynamodb import Database, DynamoAuditTrail
 from lethe.adapters.dynamodb.audit import MOST_TOGETHER
 from lethe.domain import keys
-from lethe.domain.audit import STRANDS, AuditEntry, AuditEvent, Fault, Verdict, Wrong, check, document
+from lethe.domain.audit import STRANDS, AuditEntry, AuditEvent, StrandFault, Verdict, Wrong, check_strand, document
 from lethe.domain.chain import ChainEnd
 from lethe.domain.json_values import JsonObject
 from lethe.errors import Throttled, Unavailable
@@ -54,7 +54,7 @@ def sound(trail: AuditTrail, tenant: str) -> list[int]:
     """The lengths of the strands, each of which must be whole."""
     ends = trail.ends(tenant)
     for strand, end in ends.items():
-        checked = check(walk(trail, tenant, strand, 100), tenant, strand, [end])
+        checked = check_strand(walk(trail, tenant, strand, 100), tenant, strand, [end])
         assert (checked.fault, checked.end) == (None, end)
     return [end.length for end in ends.values()]
 
@@ -275,19 +275,19 @@ def test_damage_in_the_table_is_found(strict_stores: Stores, tenant: str) -> Non
     end = strict_stores.audit.ends(tenant)[0]
     partition = keys.ledger_partition(tenant)
 
-    def fault(known: ChainEnd = end) -> Fault | None:
-        return check(walk(strict_stores.audit, tenant), tenant, 0, [known]).fault
+    def fault(known: ChainEnd = end) -> StrandFault | None:
+        return check_strand(walk(strict_stores.audit, tenant), tenant, 0, [known]).fault
 
     third = database.get(database.models.audit, partition, keys.audit_entry(0, 3))
     assert third is not None
     database.put(database.models.audit(partition, keys.audit_entry(0, 3), entry=third.entry.replace("get_", "put_")))
-    assert fault() == Fault(3, Wrong.ALTERED)
+    assert fault() == StrandFault(3, Wrong.ALTERED)
     database.delete(database.models.audit(partition, keys.audit_entry(0, 3)))
-    assert fault() == Fault(3, Wrong.MISPLACED)
+    assert fault() == StrandFault(3, Wrong.MISPLACED)
     database.put(third)
     assert fault() is None
     database.delete(database.models.audit(partition, keys.audit_entry(0, 6)))
-    assert fault() == Fault(6, Wrong.TRUNCATED)
+    assert fault() == StrandFault(6, Wrong.TRUNCATED)
 
 
 @pytest.mark.parametrize("damaged", ["[]", "{", "{}"])
@@ -297,5 +297,5 @@ def test_what_is_no_entry_is_found_and_not_listed(strict_stores: Stores, tenant:
     for number in range(3):
         strict_stores.audit.append(event(tenant, number))
     database.put(database.models.audit(keys.ledger_partition(tenant), keys.audit_entry(0, 2), entry=damaged))
-    assert check(walk(strict_stores.audit, tenant), tenant, 0).fault == Fault(2, Wrong.ALTERED)
+    assert check_strand(walk(strict_stores.audit, tenant), tenant, 0).fault == StrandFault(2, Wrong.ALTERED)
     assert [entry.n for entry in strict_stores.audit.of_subject(tenant, ANN, 9, None).items] == [3, 1]

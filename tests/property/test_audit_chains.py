@@ -12,11 +12,11 @@ import pytest
 from lethe.domain.audit import (
     EMPTY,
     AuditEvent,
-    Checked,
-    Fault,
+    StrandChecked,
+    StrandFault,
     Verdict,
     Wrong,
-    check,
+    check_strand,
     document,
     ends_json,
     ends_of,
@@ -164,10 +164,10 @@ def test_every_damage_is_found(seed: int, capsys: pytest.CaptureFixture[str]) ->
     for number in range(CHAINS // 10):
         chain = chain_of(dice.randrange(2, 30), dice)
         end = end_of(chain)
-        assert check(chain, TENANT, STRAND, [end]) == Checked(end, None)
+        assert check_strand(chain, TENANT, STRAND, [end]) == StrandChecked(end, None)
         damage = DAMAGES[number % len(DAMAGES)]
         damaged, places = damage([dict(entry) for entry in chain], dice)
-        checked = check(damaged, TENANT, STRAND, [end])
+        checked = check_strand(damaged, TENANT, STRAND, [end])
         assert checked.fault is not None, damage.__name__
         assert checked.fault.n in places, (damage.__name__, checked.fault)
         assert checked.end.length == checked.fault.n - 1
@@ -182,23 +182,23 @@ def test_a_whole_chain_is_sound_at_every_length() -> None:
     chain = chain_of(40, random.Random(1))
     ends = [end_of(chain[:length]) for length in range(41)]
     for length in range(41):
-        assert check(chain[:length], TENANT, STRAND, ends[: length + 1]) == Checked(ends[length], None)
+        assert check_strand(chain[:length], TENANT, STRAND, ends[: length + 1]) == StrandChecked(ends[length], None)
 
 
 def test_without_a_noted_end_a_chain_that_was_cut_off_looks_whole() -> None:
     """The limit that the documentation states."""
     chain = chain_of(10, random.Random(2))
-    assert check(chain[:6], TENANT, STRAND).fault is None
-    assert check(chain[:6], TENANT, STRAND, [end_of(chain)]).fault == Fault(7, Wrong.TRUNCATED)
-    assert check(chain[:6], TENANT, STRAND, [end_of(chain[:6])]).fault is None
+    assert check_strand(chain[:6], TENANT, STRAND).fault is None
+    assert check_strand(chain[:6], TENANT, STRAND, [end_of(chain)]).fault == StrandFault(7, Wrong.TRUNCATED)
+    assert check_strand(chain[:6], TENANT, STRAND, [end_of(chain[:6])]).fault is None
 
 
 def test_a_chain_of_another_tenant_or_strand_does_not_pass_for_this_one() -> None:
     chain, other = chain_of(5, random.Random(3)), chain_of(5, random.Random(4))
-    assert check(other, TENANT, STRAND, [end_of(chain)]).fault == Fault(5, Wrong.REPLACED)
-    assert check(chain, TENANT, STRAND, [ChainEnd(0, "1" * 64)]).fault == Fault(1, Wrong.REPLACED)
-    assert check(chain, "other", STRAND, [end_of(chain)]).fault == Fault(1, Wrong.MISPLACED)
-    assert check(chain, TENANT, STRAND + 1, [end_of(chain)]).fault == Fault(1, Wrong.MISPLACED)
+    assert check_strand(other, TENANT, STRAND, [end_of(chain)]).fault == StrandFault(5, Wrong.REPLACED)
+    assert check_strand(chain, TENANT, STRAND, [ChainEnd(0, "1" * 64)]).fault == StrandFault(1, Wrong.REPLACED)
+    assert check_strand(chain, "other", STRAND, [end_of(chain)]).fault == StrandFault(1, Wrong.MISPLACED)
+    assert check_strand(chain, TENANT, STRAND + 1, [end_of(chain)]).fault == StrandFault(1, Wrong.MISPLACED)
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:

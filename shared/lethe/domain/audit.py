@@ -137,7 +137,7 @@ class Wrong(StrEnum):
 
 
 @immutable
-class Fault:
+class StrandFault:
     """The first place where a strand is not what it was. ``n`` counts from 1."""
 
     n: int
@@ -145,14 +145,16 @@ class Fault:
 
 
 @immutable
-class Checked:
+class StrandChecked:
     """How far a strand is sound, and what ends it; None when all of it is."""
 
     end: ChainEnd
-    fault: Fault | None
+    fault: StrandFault | None
 
 
-def check(documents: Iterable[JsonObject], tenant: str, strand: int, known: Iterable[ChainEnd] = ()) -> Checked:
+def check_strand(
+    documents: Iterable[JsonObject], tenant: str, strand: int, known: Iterable[ChainEnd] = ()
+) -> StrandChecked:
     """Walk a whole strand from its first entry, in its order, and stop at the first fault.
 
     ``known`` are ends that were noted elsewhere, as in receipts: only they can show that the strand was cut behind its
@@ -163,14 +165,14 @@ def check(documents: Iterable[JsonObject], tenant: str, strand: int, known: Iter
         noted.setdefault(each.length, set()).add(each.hash)
     end = EMPTY
     if noted.pop(0, {NOTHING}) != {NOTHING}:
-        return Checked(end, Fault(1, Wrong.REPLACED))
+        return StrandChecked(end, StrandFault(1, Wrong.REPLACED))
     for stored in documents:
         place: JsonObject = {"tenant": tenant, "strand": strand, "n": end.length + 1}
         wrong = _wrong(stored, place, end) or _noted_otherwise(stored, noted.pop(end.length + 1, set()))
         if wrong is not None:
-            return Checked(end, Fault(end.length + 1, wrong))
+            return StrandChecked(end, StrandFault(end.length + 1, wrong))
         end = ChainEnd(end.length + 1, str(stored["hash"]))
-    return Checked(end, Fault(end.length + 1, Wrong.TRUNCATED) if noted else None)
+    return StrandChecked(end, StrandFault(end.length + 1, Wrong.TRUNCATED) if noted else None)
 
 
 def _wrong(stored: JsonObject, place: JsonObject, end: ChainEnd) -> Wrong | None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from lethe.domain.audit import EMPTY, Checked, Ends, Fault, Wrong, check, ends_json, ends_of
+from lethe.domain.audit import EMPTY, Ends, StrandChecked, StrandFault, Wrong, check_strand, ends_json, ends_of
 from lethe.domain.chain import ChainEnd
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject, JsonValue, canonical
@@ -21,7 +21,7 @@ class TrailChecked:
     """What a check found, by strand."""
 
     tenant: str
-    strands: tuple[tuple[int, Checked], ...]
+    strands: tuple[tuple[int, StrandChecked], ...]
 
     @property
     def length(self) -> int:
@@ -29,7 +29,7 @@ class TrailChecked:
         return sum(checked.end.length for _, checked in self.strands)
 
     @property
-    def faults(self) -> tuple[tuple[int, Fault], ...]:
+    def faults(self) -> tuple[tuple[int, StrandFault], ...]:
         """The first fault of each strand that has one."""
         return tuple((strand, checked.fault) for strand, checked in self.strands if checked.fault is not None)
 
@@ -41,7 +41,12 @@ def check_trail(tenant: str, strands: Mapping[int, Iterable[JsonObject]], known:
     return TrailChecked(
         tenant,
         tuple(
-            (strand, check(strands.get(strand, ()), tenant, strand, [ends[strand] for ends in noted if strand in ends]))
+            (
+                strand,
+                check_strand(
+                    strands.get(strand, ()), tenant, strand, [ends[strand] for ends in noted if strand in ends]
+                ),
+            )
             for strand in every
         ),
     )
@@ -62,23 +67,23 @@ def check_export(lines: Iterable[str], known: Iterable[Ends] = ()) -> TrailCheck
         raise ValueError("the first line must name the tenant and the ends of its strands")
     ends = ends_of(head.get("ends"))
     noted = [ends, *known]
-    found: dict[int, Checked] = {}
+    found: dict[int, StrandChecked] = {}
     for strand, entries in groupby((_object(line) for line in read), key=_strand):
         if strand in found:  # it goes on after another one: nobody exports like that
             end = found[strand].end
-            found[strand] = Checked(end, found[strand].fault or Fault(end.length + 1, Wrong.MISPLACED))
+            found[strand] = StrandChecked(end, found[strand].fault or StrandFault(end.length + 1, Wrong.MISPLACED))
             list(entries)
         else:
             known_here = [each[strand] for each in noted if strand in each]
-            found[strand] = _whole(check(entries, tenant, strand, known_here), ends.get(strand, EMPTY))
+            found[strand] = _whole(check_strand(entries, tenant, strand, known_here), ends.get(strand, EMPTY))
     missing = check_trail(tenant, {}, [{s: e for s, e in each.items() if s not in found} for each in noted])
     return TrailChecked(tenant, tuple(sorted([*found.items(), *missing.strands], key=lambda pair: pair[0])))
 
 
-def _whole(checked: Checked, end: ChainEnd) -> Checked:
+def _whole(checked: StrandChecked, end: ChainEnd) -> StrandChecked:
     """A strand of an export stops where its first line says."""
     if checked.fault is None and checked.end != end:
-        return Checked(checked.end, Fault(end.length + 1, Wrong.MISPLACED))
+        return StrandChecked(checked.end, StrandFault(end.length + 1, Wrong.MISPLACED))
     return checked
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lethe.domain.audit import check
+from lethe.domain.audit import check_strand
 from lethe.domain.audit_trail import check_export
 from lethe.domain.chain import ChainEnd, hash_of
 from lethe.domain.identity import hidden, subject_of
@@ -55,7 +55,7 @@ def test_an_entry_can_be_checked_by_its_reader(api: Api) -> None:
         strands.setdefault(entry["strand"], []).append(entry)
     for strand, chain in strands.items():
         end = ChainEnd(len(chain), chain[-1]["hash"])
-        assert check(chain, chain[0]["tenant"], strand, [end]).fault is None
+        assert check_strand(chain, chain[0]["tenant"], strand, [end]).fault is None
 
 
 def test_names_are_keyed_hashes(api_stack: ApiStack, tenant: TenantOnStack) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from lethe.domain.audit import AuditEntry, AuditEvent, Verdict, check, document
+from lethe.domain.audit import AuditEntry, AuditEvent, Verdict, check_strand, document
 from lethe.domain.identity import EVERY_USER, Caller, Permission, Space, hidden, session_of, subject_of
 from lethe.entry.application import Application
 from lethe.entry.auditing import hides_whose, named_in
@@ -95,7 +95,7 @@ class House:
     @property
     def entries(self) -> list[AuditEntry]:
         documents = self.trail.stretch("acme", 0, 0, 1_000)
-        assert check(documents, "acme", 0, self.trail.ends("acme").values()).fault is None
+        assert check_strand(documents, "acme", 0, self.trail.ends("acme").values()).fault is None
         return sorted(self.trail.of_subject("acme", ANN, 1_000, None).items, key=lambda entry: entry.n)
 
     @property
