@@ -15,7 +15,7 @@ from lethe.adapters.dynamodb.receipts import DynamoReceipts
 from lethe.domain.chain import hash_of
 from lethe.domain.erasure import Erasure, Verification, WholeSubject
 from lethe.domain.json_values import JsonObject, canonical
-from lethe.domain.receipt_check import check, check_chain
+from lethe.domain.receipt_check import check_chain, check_receipt
 from lethe.domain.residuals import Retention
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import ChainEnd, Receipts
@@ -86,7 +86,7 @@ def chain_in(receipts: Receipts, tenant: str, ids: list[str]) -> list[JsonObject
     documents = [found for each in ids if (found := receipts.read(tenant, each)) is not None]
     assert len(documents) == len(ids)
     for document in documents:
-        assert check(document, verifier(signer.public_key()), fingerprint) == ()
+        assert check_receipt(document, verifier(signer.public_key()), fingerprint) == ()
 
     def place(document: JsonObject) -> int:
         return int(str(receipt_in(document)["n"]))

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from lethe.domain.chain import hash_of
 from lethe.domain.json_values import JsonObject, JsonValue, canonical
-from lethe.domain.receipt_check import check, check_chain
+from lethe.domain.receipt_check import check_chain, check_receipt
 from lethe_client.receipts import check_chain as client_check_chain
-from lethe_client.receipts import check_receipt, read_documents, read_public_key
+from lethe_client.receipts import check_receipt as client_check_receipt
+from lethe_client.receipts import read_documents, read_public_key
 from tests.fakes.receipts import FakeSigner
 from tests.support.receipts import chain_of, document_of, done_erasure, receipt_in, verifier
 
@@ -33,8 +34,8 @@ Damage = Callable[[random.Random, Changeable], None]
 
 def faults_of(document: JsonValue) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """Name and place of every fault, as the service and as the client see it."""
-    ours = check(document, VERIFY, FINGERPRINT)
-    theirs = check_receipt(cast("dict[str, object]", document), KEY)  # type: ignore[arg-type]  # any JSON
+    ours = check_receipt(document, VERIFY, FINGERPRINT)
+    theirs = client_check_receipt(cast("dict[str, object]", document), KEY)  # type: ignore[arg-type]  # any JSON
     return {(str(fault.name), fault.where) for fault in ours}, {(fault.name, fault.where) for fault in theirs}
 
 
@@ -212,7 +213,7 @@ def test_200_broken_chains_are_all_found() -> None:
     for number in range(200):
         what, chain, end = damaged_chain(random.Random(number))
         for document in chain:
-            assert check(document, VERIFY, FINGERPRINT) == (), "each one alone is valid"
+            assert check_receipt(document, VERIFY, FINGERPRINT) == (), "each one alone is valid"
         ours = {(str(fault.name), fault.where) for fault in check_chain(chain, end)}
         theirs = {
             (fault.name, fault.where)

@@ -32,14 +32,14 @@ from lethe.domain.holds import Hold
 from lethe.domain.ids import ERASURE, MEMORY, ulid
 from lethe.domain.json_values import JsonObject
 from lethe.domain.memory import MemoryKind
-from lethe.domain.receipt import Checked, Place, Signing, build, receipt_id, signed, statement_of
+from lethe.domain.receipt import Place, Signing, VerifiedBy, build, receipt_id, signed, statement_of
 from lethe.domain.residuals import Retention, residuals
 from lethe.ports import Page
 from tests.fakes.receipts import FakeSigner
 from tests.fakes.time_and_ids import START
 
 RETENTION = Retention("dynamodb", "scan", 14, 30, 300)
-CHECKED = Checked("table_scan", "0.1.0")
+VERIFIED_BY = VerifiedBy("table_scan", "0.1.0")
 STORES = ("answers", "entities", "index", "memories", "sessions")
 _DELETING = (StepName.INDEX, StepName.DERIVED, StepName.MEMORIES, StepName.ENTITIES, StepName.SESSIONS, StepName.SWEEP)
 
@@ -135,7 +135,7 @@ def document_of(
         erasure.verified,
         holds,
         residuals(retention, done, bool(holds)),
-        CHECKED,
+        VERIFIED_BY,
         signing,
     )
     return signed(receipt, signing, signer.sign(statement_of(receipt).encode()))

@@ -58,7 +58,7 @@ class Place:
 
 
 @immutable
-class Checked:
+class VerifiedBy:
     """How it was verified that nothing is left: the verifier's method and the version of the code."""
 
     method: str
@@ -92,7 +92,7 @@ def build(
     verifications: Sequence[Verification],
     holds: Sequence[Hold | str],
     remains: Sequence[Residual],
-    checked: Checked,
+    verified_by: VerifiedBy,
     signing: Signing,
 ) -> JsonObject:
     """The receipt of ``erasure``; of ``verifications`` the last two count, the last of which must be clean.
@@ -122,7 +122,7 @@ def build(
         "counts": _counts(erasure, last),
         "swept": _found_and_deleted(erasure.step(StepName.SWEEP)),
         "verifications": [_looked(each) for each in (first, last)],
-        "verifier": {"method": checked.method, "version": checked.version},
+        "verifier": {"method": verified_by.method, "version": verified_by.version},
         "holds": [_hold(hold) for hold in sorted(holds, key=_name)],
         "residuals": [_residual(each) for each in remains],
         "promises": _promises(erasure.unreadable_since, remains),

@@ -23,7 +23,7 @@ Verify: TypeAlias = Callable[[bytes, bytes], bool]
 _IN_ORDER: Final = ("requested_at", "unreadable_since", "completed_at", "issued_at")
 
 
-def check(document: JsonValue, verify: Verify, public_key_sha256: str | None = None) -> tuple[Fault, ...]:
+def check_receipt(document: JsonValue, verify: Verify, public_key_sha256: str | None = None) -> tuple[Fault, ...]:
     """Every fault of one signed receipt; none when it is what the key's owner signed.
 
     ``public_key_sha256`` tells a receipt that another key signed from one that was changed.

@@ -17,7 +17,15 @@ from lethe.domain.residuals import residuals
 from lethe.domain.times import to_rfc3339
 from tests.fakes.receipts import FakeSigner
 from tests.fakes.time_and_ids import START
-from tests.support.receipts import CHECKED, RETENTION, document_of, done_erasure, receipt_in, some_hold, with_receipt
+from tests.support.receipts import (
+    RETENTION,
+    VERIFIED_BY,
+    document_of,
+    done_erasure,
+    receipt_in,
+    some_hold,
+    with_receipt,
+)
 
 CHANCE = random.Random(5)
 SIGNING = Signing("ECDSA_SHA_256", "key", "0" * 64)
@@ -61,7 +69,7 @@ def test_nothing_is_said_that_was_not_checked() -> None:
 
     def make(verified: tuple[Verification, ...], **changed: object) -> None:
         given = replace(erasure, **changed)  # type: ignore[arg-type]  # fields by name
-        build("rc", PLACE, given, verified, (), remains, CHECKED, SIGNING)
+        build("rc", PLACE, given, verified, (), remains, VERIFIED_BY, SIGNING)
 
     first, last = erasure.verified
     make((first, last))

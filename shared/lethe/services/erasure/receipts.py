@@ -10,8 +10,8 @@ from lethe.domain.chain import hash_of
 from lethe.domain.erasure import Erasure
 from lethe.domain.holds import Hold, still_keeps
 from lethe.domain.json_values import JsonObject
-from lethe.domain.receipt import Checked, Place, Signing, build, receipt_id, signed, statement_of
-from lethe.domain.receipt_check import check
+from lethe.domain.receipt import Place, Signing, VerifiedBy, build, receipt_id, signed, statement_of
+from lethe.domain.receipt_check import check_receipt
 from lethe.domain.residuals import Retention, residuals
 from lethe.errors import Conflict, LetheError, Throttled
 from lethe.ports import ChainEnd, Clock, Holds, Receipts, Signer
@@ -43,7 +43,7 @@ class ReceiptWriter:
         self._holds = holds
         self._signer = signer
         self._retention = retention
-        self._checked = Checked(method, version)
+        self._verified_by = VerifiedBy(method, version)
         self._clock = clock
 
     def write(self, erasure: Erasure) -> str:
@@ -86,12 +86,12 @@ class ReceiptWriter:
         try:
             done = erasure.verified[-1].at if erasure.verified else erasure.requested_at
             remains = residuals(self._retention, done, bool(holds), erasure.is_whole)
-            receipt = build(identifier, place, erasure, erasure.verified, holds, remains, self._checked, signing)
+            receipt = build(identifier, place, erasure, erasure.verified, holds, remains, self._verified_by, signing)
             statement = statement_of(receipt)
         except ValueError as error:
             raise NoReceipt(str(error)) from error
         document = signed(receipt, signing, self._signer.sign(statement.encode()))
-        faults = check(document, lambda message, signature: True, signing.public_key_sha256)
+        faults = check_receipt(document, lambda message, signature: True, signing.public_key_sha256)
         if faults:
             raise NoReceipt(f"{faults[0].name} at {faults[0].where}")
         return document
