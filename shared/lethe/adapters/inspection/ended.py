@@ -31,7 +31,7 @@ def nothing() -> Count:
     return Count(Counter(), Counter())
 
 
-class Verdict(Enum):
+class Judgement(Enum):
     """What an item is to an erasure: none of its business, left of an epoch that it ended, or where nothing may be."""
 
     OTHER, LEFT, ASTRAY = range(3)
@@ -53,10 +53,10 @@ class Ended:
         """Count what is left; what a hold explains apart from the rest. ``find`` gives the newest version of the memory
         that an item belongs to, where it was not among ``found``.
         """
-        judged = [(facts, verdict) for facts in found if (verdict := self.verdict(facts)) is not Verdict.OTHER]
+        judged = [(facts, judgement) for facts in found if (judgement := self.judgement(facts)) is not Judgement.OTHER]
         newest = {_named(facts): facts for facts, _ in judged if facts.is_newest}
-        for facts, verdict in judged:
-            kept = verdict is Verdict.LEFT and explained(
+        for facts, judgement in judged:
+            kept = judgement is Judgement.LEFT and explained(
                 self._holds,
                 facts,
                 lambda each: newest.get(_named(each)) or find(each),
@@ -65,10 +65,10 @@ class Ended:
 
     def count_entries(self, subject: str, epoch: int | None, entries: int, into: Count) -> None:
         """Count entries of the index, which no hold keeps."""
-        if self.verdict(Facts(INDEX, subject, epoch)) is not Verdict.OTHER:
+        if self.judgement(Facts(INDEX, subject, epoch)) is not Judgement.OTHER:
             into.remaining[INDEX] += entries
 
-    def verdict(self, facts: Facts) -> Verdict:
+    def judgement(self, facts: Facts) -> Judgement:
         """What the item is. An epoch that the erasure of a subject ended is left over by its number alone.
 
         Of other epochs nothing is counted that a reader may see or another erasure is about. But in an epoch that no
@@ -76,22 +76,22 @@ class Ended:
         """
         subject = self._search.subject
         if subject is not None and facts.subject != subject:
-            return Verdict.OTHER
+            return Judgement.OTHER
         if facts.epoch is None:
-            return Verdict.ASTRAY
+            return Judgement.ASTRAY
         if subject is not None and facts.epoch <= self._search.epochs:
-            return Verdict.LEFT
-        verdict = self._beyond(facts.epoch, self._heads.seen(facts.subject))
-        if verdict is Verdict.ASTRAY:  # unless the subject was admitted since its head was seen
-            verdict = self._beyond(facts.epoch, self._heads.now(facts.subject))
-        return verdict
+            return Judgement.LEFT
+        judgement = self._beyond(facts.epoch, self._heads.seen(facts.subject))
+        if judgement is Judgement.ASTRAY:  # unless the subject was admitted since its head was seen
+            judgement = self._beyond(facts.epoch, self._heads.now(facts.subject))
+        return judgement
 
-    def _beyond(self, epoch: int, head: Head | None) -> Verdict:
+    def _beyond(self, epoch: int, head: Head | None) -> Judgement:
         if head is None or epoch > head.epoch:
-            return Verdict.ASTRAY
+            return Judgement.ASTRAY
         if epoch < head.epoch:
-            return Verdict.LEFT if self._search.subject is None else Verdict.OTHER
-        return Verdict.OTHER if head.is_active and not self._fenced else Verdict.ASTRAY
+            return Judgement.LEFT if self._search.subject is None else Judgement.OTHER
+        return Judgement.OTHER if head.is_active and not self._fenced else Judgement.ASTRAY
 
 
 def _named(facts: Facts) -> tuple[str, int | None, str | None]:
