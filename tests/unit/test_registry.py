@@ -16,7 +16,7 @@ import pytest
 from lethe.adapters.dynamodb import models
 from lethe.adapters.inspection import judgement
 from lethe.domain import keys
-from lethe.domain.registry import FILES, RESOURCES, ROWS, SORT_KEYS, Holds, Kept
+from lethe.domain.registry import FILES, RESOURCES, ROWS, SORT_KEYS, Persisted, SubjectData
 from lethe.domain.residuals import Retention, residuals
 from lethe_local import state
 from tests.template.stack import TEMPLATE
@@ -97,19 +97,19 @@ def test_a_new_key_is_seen() -> None:
     }
 
 
-@pytest.mark.parametrize(("name", "kept"), ENTRIES, ids=[name for name, _ in ENTRIES])
-def test_what_an_entry_names_is_there(name: str, kept: Kept) -> None:
-    for path in (kept.eraser, kept.verifier):
+@pytest.mark.parametrize(("name", "thing"), ENTRIES, ids=[name for name, _ in ENTRIES])
+def test_what_an_entry_names_is_there(name: str, thing: Persisted) -> None:
+    for path in (thing.eraser, thing.verifier):
         if path is not None:
             assert callable(named(path)), path
-    assert set(kept.residuals) <= surfaces()
-    assert kept.what
-    if kept.holds is Holds.CONTENT:
-        assert kept.eraser is not None
-        assert kept.verifier is not None
-        assert kept.residuals
+    assert set(thing.residuals) <= surfaces()
+    assert thing.what
+    if thing.holds is SubjectData.CONTENT:
+        assert thing.eraser is not None
+        assert thing.verifier is not None
+        assert thing.residuals
     else:
-        assert kept.expires is not None, "who knows when it goes, if ever"
+        assert thing.expires is not None, "who knows when it goes, if ever"
 
 
 def named(path: str) -> object:
@@ -136,10 +136,12 @@ def surfaces() -> set[str]:
 
 
 def test_every_surface_of_a_receipt_has_something_on_it() -> None:
-    told = set(itertools.chain(*(kept.residuals for _, kept in ENTRIES)))
+    told = set(itertools.chain(*(thing.residuals for _, thing in ENTRIES)))
     assert surfaces() - told == {"held_records", "container_memory", "process_memory", "traces"}
 
 
 def test_the_verifier_knows_the_form_of_every_key_of_content() -> None:
-    of_content = {word for word, rows in SORT_KEYS.items() if any(ROWS[row].holds is Holds.CONTENT for row in rows)}
+    of_content = {
+        word for word, rows in SORT_KEYS.items() if any(ROWS[row].holds is SubjectData.CONTENT for row in rows)
+    }
     assert {word for forms in judgement._ORDINARY.values() for word, _ in forms} == of_content
