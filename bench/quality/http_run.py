@@ -33,7 +33,7 @@ _LISTED = 10
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SetQuality:
     """One set: quality of the order in one's own memory, and what the gate does there and in a foreign one."""
 
     own: Quality
@@ -102,7 +102,7 @@ def service() -> Iterator[Service]:
             yield Service(stack.url, key)
 
 
-def run(client: Service, data: DataSet) -> Outcome:
+def run(client: Service, data: DataSet) -> SetQuality:
     """Write the set, ask everything."""
     held = {name: client.write(f"{data.name}/{name}", c) for name, c in data.conversations.items()}
     names = list(data.conversations)
@@ -118,7 +118,7 @@ def run(client: Service, data: DataSet) -> Outcome:
         theirs = client.search(stranger, question.text, explain=True)
         foreign.append(_best(theirs, None))
         empty.append(theirs["outcome"] == "nothing_relevant")
-    return Outcome(
+    return SetQuality(
         quality(orders),
         auc(np.array(own), np.array(foreign)),
         100 * float(np.mean(answered)),
