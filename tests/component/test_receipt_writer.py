@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from lethe.adapters.dynamodb.receipts import DynamoReceipts
-from lethe.domain.chain import hash_of
+from lethe.domain.chain import ChainEnd, hash_of
 from lethe.domain.erasure import Erasure, Verification, WholeSubject
 from lethe.domain.json_values import JsonObject, canonical
 from lethe.domain.receipt_check import check_chain, check_receipt
 from lethe.domain.residuals import Retention
 from lethe.errors import Throttled, Unavailable
-from lethe.ports import ChainEnd, Receipts
+from lethe.ports import Receipts
 from lethe.services.erasure.receipts import ATTEMPTS, NoReceipt, ReceiptWriter
 from tests.fakes.receipts import FakeReceipts, FakeSigner
 from tests.fakes.time_and_ids import START, FixedClock

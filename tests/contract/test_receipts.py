@@ -9,16 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lethe.adapters.dynamodb.receipts import DynamoReceipts
-from lethe.domain.chain import NOTHING
+from lethe.domain.chain import EMPTY, NOTHING, ChainEnd
 from lethe.domain.json_values import JsonObject
 from lethe.errors import Conflict
-from lethe.ports import ChainEnd, Receipts
+from lethe.ports import Receipts
 from tests.fakes.receipts import FakeReceipts, FakeSigner
 from tests.support.makers import JSON_VALUES
 from tests.support.receipts import chain_of, fresh_tenant
 from tests.support.stores import Stores
-
-EMPTY = ChainEnd(0, NOTHING)
 
 
 def over(stores: Stores) -> Receipts:

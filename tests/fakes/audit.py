@@ -6,7 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from lethe.domain.audit import EMPTY, AuditEntry, AuditEvent, Ends, document, linked
+from lethe.domain.audit import AuditEntry, AuditEvent, Ends, document, linked
+from lethe.domain.chain import EMPTY
 from lethe.domain.json_values import JsonObject
 from lethe.entry.auditing import Auditor
 from lethe.entry.settings import Audited

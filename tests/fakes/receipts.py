@@ -9,16 +9,15 @@ from collections import defaultdict
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from lethe.domain.chain import NOTHING
+from lethe.domain.chain import EMPTY, ChainEnd
 from lethe.domain.json_values import JsonObject, canonical
 from lethe.errors import Conflict
-from lethe.ports import ChainEnd
 
 
 class FakeReceipts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ends: dict[str, ChainEnd] = defaultdict(lambda: ChainEnd(0, NOTHING))
+        self._ends: dict[str, ChainEnd] = defaultdict(lambda: EMPTY)
         self._texts: dict[tuple[str, str], str] = {}
 
     def end(self, tenant: str) -> ChainEnd:

@@ -10,7 +10,6 @@ from datetime import timedelta
 import pytest
 
 from lethe.domain.audit import (
-    EMPTY,
     AuditEvent,
     StrandChecked,
     StrandFault,
@@ -23,7 +22,7 @@ from lethe.domain.audit import (
     entry_of,
     linked,
 )
-from lethe.domain.chain import NOTHING, ChainEnd, hash_of
+from lethe.domain.chain import EMPTY, NOTHING, ChainEnd, hash_of
 from lethe.domain.json_values import JsonObject, JsonValue
 from tests.fakes.time_and_ids import START
 

@@ -15,16 +15,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias, TypeGuard
 
-from lethe.domain.chain import NOTHING, ChainEnd, hash_of
+from lethe.domain.chain import EMPTY, NOTHING, ChainEnd, hash_of
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe.domain.times import parse_rfc3339, to_rfc3339
 
 STRANDS: Final = 16
 """Chains of a tenant at most. It may be raised at any time; chains that stand stay what they are."""
-
-EMPTY: Final = ChainEnd(0, NOTHING)
-"""The end of a chain without entries."""
 
 
 class Verdict(StrEnum):

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from lethe.domain.audit import EMPTY, Ends, StrandChecked, StrandFault, Wrong, check_strand, ends_json, ends_of
-from lethe.domain.chain import ChainEnd
+from lethe.domain.audit import Ends, StrandChecked, StrandFault, Wrong, check_strand, ends_json, ends_of
+from lethe.domain.chain import EMPTY, ChainEnd
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject, JsonValue, canonical
 

@@ -20,6 +20,10 @@ class ChainEnd:
     hash: str
 
 
+EMPTY: Final = ChainEnd(0, NOTHING)
+"""The end of a chain without links."""
+
+
 def hash_of(document: JsonObject) -> str:
     """SHA-256 of the canonical JSON in UTF-8, in 64 hex digits."""
     return hashlib.sha256(canonical(document).encode()).hexdigest()

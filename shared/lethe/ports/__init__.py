@@ -6,7 +6,6 @@ vendor's exception through. Lists are complete (paging is the adapter's business
 Expired items are never returned. ``tests/contract`` holds one suite a port, run over every adapter.
 """
 
-from lethe.domain.chain import ChainEnd
 from lethe.ports.access import AccessStore, IdempotencyRecords
 from lethe.ports.audit import AuditTrail
 from lethe.ports.common import About, Clock, Embedder, Ids, Page, untold
@@ -53,7 +52,6 @@ __all__ = [
     "AccessStore",
     "AppendResult",
     "AuditTrail",
-    "ChainEnd",
     "Clock",
     "DeadLetter",
     "DeadLetters",

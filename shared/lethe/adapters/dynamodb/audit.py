@@ -17,8 +17,8 @@ from typing import Final, cast
 from lethe.adapters.dynamodb.database import TRANSACTION_LIMIT, Database, Transaction
 from lethe.adapters.dynamodb.failures import ConditionFailed, Item, WriteConflict
 from lethe.domain import keys
-from lethe.domain.audit import EMPTY, STRANDS, AuditEntry, AuditEvent, Ends, document, entry_of, linked
-from lethe.domain.chain import ChainEnd
+from lethe.domain.audit import STRANDS, AuditEntry, AuditEvent, Ends, document, entry_of, linked
+from lethe.domain.chain import EMPTY, ChainEnd
 from lethe.domain.json_values import JsonObject, canonical
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import Page

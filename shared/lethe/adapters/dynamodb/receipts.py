@@ -7,10 +7,9 @@ from typing import cast
 from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.failures import ConditionFailed, with_retries
 from lethe.domain import keys
-from lethe.domain.chain import NOTHING
+from lethe.domain.chain import EMPTY, ChainEnd
 from lethe.domain.json_values import JsonObject
 from lethe.errors import Conflict
-from lethe.ports import ChainEnd
 
 
 class DynamoReceipts:
@@ -25,7 +24,7 @@ class DynamoReceipts:
     def end(self, tenant: str) -> ChainEnd:
         """One consistent read."""
         row = self._database.get(self._end, keys.ledger_partition(tenant), keys.RECEIPT_CHAIN)
-        return ChainEnd(0, NOTHING) if row is None else ChainEnd(row.length, row.hash)
+        return EMPTY if row is None else ChainEnd(row.length, row.hash)
 
     def append(self, tenant: str, after: ChainEnd, receipt_id: str, document: JsonObject, receipt_hash: str) -> None:
         """One transaction on the end that was seen, whose place and id are free."""

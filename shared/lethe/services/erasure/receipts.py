@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from lethe.domain.chain import hash_of
+from lethe.domain.chain import ChainEnd, hash_of
 from lethe.domain.erasure import Erasure
 from lethe.domain.holds import Hold, still_keeps
 from lethe.domain.json_values import JsonObject
@@ -14,7 +14,7 @@ from lethe.domain.receipt import Place, Signing, VerifiedBy, build, receipt_id, 
 from lethe.domain.receipt_check import check_receipt
 from lethe.domain.residuals import Retention, residuals
 from lethe.errors import Conflict, LetheError, Throttled
-from lethe.ports import ChainEnd, Clock, Holds, Receipts, Signer
+from lethe.ports import Clock, Holds, Receipts, Signer
 
 ATTEMPTS: Final = 50
 """How often a place in the chain is sought. Each failure means that another erasure of the tenant got its receipt."""
