@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
+
+FIRST_EPOCH: Final = 1
+"""Of a subject that no erasure has ended an epoch of, whether it was written to or not."""
 
 
 class SubjectState(StrEnum):

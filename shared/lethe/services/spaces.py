@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lethe.domain.head import SubjectHead, SubjectState
+from lethe.domain.head import FIRST_EPOCH, SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, Space, subject_of
 from lethe.errors import Forbidden, InvalidInput, NotAdmitted, NotFound
 from lethe.ports import Clock, SubjectHeads
 
-_FIRST_EPOCH = 1
 _GOVERNANCE = "@governance"
 """No subject has this name: they are hexadecimal."""
 
@@ -31,7 +30,7 @@ class Spaces:
         subject = self.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
         if head is None:
-            return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
+            return Space(caller.tenant, subject, FIRST_EPOCH, 0)
         if head.state is not SubjectState.ACTIVE and not head.is_free(self._clock.now()):
             raise NotFound
         return _space(head)
@@ -69,7 +68,7 @@ class Spaces:
         subject = self.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
         if head is None:
-            return Space(caller.tenant, subject, _FIRST_EPOCH, 0)
+            return Space(caller.tenant, subject, FIRST_EPOCH, 0)
         return _space(head) if head.is_free(self._clock.now()) else _writable(head)
 
     def beside(self, caller: Caller, user_id: str | None) -> Space:
@@ -78,7 +77,7 @@ class Spaces:
         """
         if user_id is not None:
             self.subject(caller, user_id)
-        return Space(caller.tenant, _GOVERNANCE, _FIRST_EPOCH)
+        return Space(caller.tenant, _GOVERNANCE, FIRST_EPOCH)
 
     def head(self, caller: Caller, user_id: str | None) -> SubjectHead | None:
         """The subject's head, or None when it was never written to. Raises Forbidden."""
@@ -116,4 +115,4 @@ def readable_space(head: SubjectHead) -> Space:
 
 def ended_spaces(tenant: str, subject: str, last_epoch: int) -> tuple[Space, ...]:
     """The spaces of all epochs up to ``last_epoch``, which a fence has ended: for deleting them, and nothing else."""
-    return tuple(Space(tenant, subject, epoch) for epoch in range(_FIRST_EPOCH, last_epoch + 1))
+    return tuple(Space(tenant, subject, epoch) for epoch in range(FIRST_EPOCH, last_epoch + 1))

@@ -13,7 +13,7 @@ from lethe.adapters.dynamodb.database import Database, Transaction
 from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, WriteConflict, wait, with_retries
 from lethe.adapters.dynamodb.models import HeadRow
 from lethe.domain import keys
-from lethe.domain.head import SubjectHead, SubjectState
+from lethe.domain.head import FIRST_EPOCH, SubjectHead, SubjectState
 from lethe.domain.identity import Space
 from lethe.domain.indexing import write_mark
 from lethe.errors import Conflict, Erased, Throttled
@@ -35,7 +35,11 @@ class DynamoSubjectHeads:
     def create(self, tenant: str, subject: str) -> SubjectHead:
         """One conditional put, which tells what stands when there is a head already."""
         row = self._row(
-            keys.subject_partition(tenant, subject), keys.HEAD, epoch=1, state=SubjectState.ACTIVE.value, revision=0
+            keys.subject_partition(tenant, subject),
+            keys.HEAD,
+            epoch=FIRST_EPOCH,
+            state=SubjectState.ACTIVE.value,
+            revision=0,
         )
         try:
             with_retries(lambda: self._database.put(row, self._row.pk.does_not_exist()))
