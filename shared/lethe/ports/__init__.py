@@ -8,7 +8,7 @@ Expired items are never returned. ``tests/contract`` holds one suite a port, run
 
 from lethe.ports.access import AccessStore, IdempotencyRecords
 from lethe.ports.audit import AuditTrail
-from lethe.ports.common import About, Clock, Embedder, Ids, Page, untold
+from lethe.ports.common import About, Clock, Embedder, Ids, Page, TimeLeft, untold
 from lethe.ports.data import (
     AppendResult,
     Entities,
@@ -33,7 +33,6 @@ from lethe.ports.erasure import (
     Signer,
     Stock,
     Subjects,
-    TimeLeft,
     Verifier,
 )
 from lethe.ports.search import (

@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # a function that sees no vector does without numpy
 
 Item = TypeVar("Item")
 
+TimeLeft = Callable[[], float]
+"""How many seconds the caller still has."""
 About = Callable[[str], None]
 """Told whose a thing is, before anything is done with it: a subject, or EVERY_USER for what is of a whole tenant."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from lethe.domain.holds import Hold
 from lethe.domain.identity import Space
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonObject
-from lethe.ports.common import Page
+from lethe.ports.common import Page, TimeLeft
 
 
 class Ledger(Protocol):
@@ -157,10 +157,6 @@ class Executions(Protocol):
         Raises Unavailable or Throttled.
         """
         ...
-
-
-TimeLeft = Callable[[], float]
-"""Seconds that the caller still has."""
 
 
 @immutable

@@ -17,9 +17,9 @@ from lethe.domain.notice import notice
 from lethe.domain.session import Message, Session
 from lethe.domain.text import language
 from lethe.errors import Unavailable
-from lethe.ports import Clock, Ids, Memories
+from lethe.ports import Clock, Ids, Memories, TimeLeft
 from lethe.services.embedding import MemoryEmbedder
-from lethe.services.storing import Kept, OpenSpace, Storing, TimeLeft, unlimited
+from lethe.services.storing import Kept, OpenSpace, Storing, unlimited
 
 STORED, DUPLICATE, DROPPED, REJECTED = "stored", "duplicate", "dropped", "rejected"
 

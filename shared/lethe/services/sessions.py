@@ -14,9 +14,9 @@ from lethe.domain.policy import Policy
 from lethe.domain.session import Due, Message, Role, Session, SessionSummary
 from lethe.domain.session_due import summary_due
 from lethe.errors import NotFound
-from lethe.ports import Clock, Ids, NewMessage, Page, Sessions
+from lethe.ports import Clock, Ids, NewMessage, Page, Sessions, TimeLeft
 from lethe.services.remember import Remember, Remembered
-from lethe.services.storing import TimeLeft, unlimited
+from lethe.services.storing import unlimited
 
 
 @immutable

@@ -12,15 +12,13 @@ from lethe.domain.immutable import immutable
 from lethe.domain.memory import Memory
 from lethe.domain.session import Session
 from lethe.errors import Throttled, Unavailable
-from lethe.ports import Memories, Stored
+from lethe.ports import Memories, Stored, TimeLeft
 from lethe.services.embedding import MemoryEmbedder
 
 Embedded: TypeAlias = "Future[list[Memory]]"
 """The memories of a chunk with their vectors, when they are made."""
 
 OpenSpace = Callable[[], Space]
-TimeLeft = Callable[[], float]
-"""How many seconds there still are for a request."""
 
 CHUNK_MEMORIES: Final = 490
 CHUNK_CHARACTERS: Final = 30_000
