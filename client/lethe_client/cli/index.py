@@ -7,22 +7,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from time import monotonic
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from lethe_client.cli.access import stack_environment, told
 from lethe_client.cli.output import Output
+from lethe_client.cli.progress import Progress
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 
 if TYPE_CHECKING:
-    from lethe.services.reconcile import Findings, Reconciler
+    from lethe.services.reconcile import Findings, Reconciler, Watcher
     from lethe.services.reembedding import Reembedded
 
 URL = "LETHE_OPENSEARCH_URL"
 TABLE = "LETHE_MEMORIES_TABLE"
 EMBEDDER = ("LETHE_EMBEDDER", "LETHE_EMBEDDER_URL")
 SECOND = ("LETHE_SECOND_EMBEDDER", "LETHE_SECOND_EMBEDDER_URL")
-_LINE_SECONDS: Final = 1.0
 _WITHOUT_INDEX: Final = (
     "no search index: the stack searches by scan; on a laptop start it with `make dev OPENSEARCH=1`, on AWS deploy it "
     "with SearchEngine=managed or serverless"
@@ -42,46 +41,15 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     group.add_parser("reembed", parents=[common], help=what).set_defaults(run=_reembed)
 
 
-class Progress:
-    """Says how far it is: on a terminal on one line, elsewhere on a line of its own every second."""
-
-    def __init__(self, stream: TextIO, seconds: Callable[[], float] = monotonic) -> None:
-        self._stream = stream
-        self._on_one_line = stream.isatty()
-        self._seconds = seconds
-        self._said = seconds()
-
-    def compared(self, findings: Findings) -> None:
-        """Show the counts so far."""
-        later = f", {findings.later} to be tried again in a moment" if findings.later else ""
-        self._show(f"{findings.memories} memories, {findings.entries} entries{later}")
-
-    def reembedded(self, done: Reembedded) -> None:
-        """Show the counts so far."""
-        self._show(f"{done.versions} versions of memories, {done.embedded} embedded")
-
-    def _show(self, line: str) -> None:
-        if self._on_one_line:
-            print(f"\r{line}\x1b[K", end="", file=self._stream, flush=True)
-        elif self._seconds() - self._said >= _LINE_SECONDS:
-            self._said = self._seconds()
-            print(line, file=self._stream, flush=True)
-
-    def end(self) -> None:
-        """Leave the line as it is."""
-        if self._on_one_line:
-            print(file=self._stream)
-
-
-_ACTIONS: Mapping[str, tuple[str, Callable[[Reconciler, Progress], Findings]]] = {
+_ACTIONS: Mapping[str, tuple[str, Callable[[Reconciler, Watcher], Findings]]] = {
     "check": (
         "count what is missing, stale, orphaned or fenced, and change nothing",
-        lambda reconciler, progress: reconciler.check(progress.compared),
+        lambda reconciler, watcher: reconciler.check(watcher),
     ),
-    "repair": ("mend what `check` finds", lambda reconciler, progress: reconciler.repair(progress.compared)),
+    "repair": ("mend what `check` finds", lambda reconciler, watcher: reconciler.repair(watcher)),
     "rebuild": (
         "make the index, put what it lacks, and let searches see it",
-        lambda reconciler, progress: reconciler.rebuild(progress.compared),
+        lambda reconciler, watcher: reconciler.rebuild(watcher),
     ),
 }
 
@@ -93,11 +61,16 @@ def _run(options: argparse.Namespace, around: Surroundings, output: Output) -> N
     if options.second:
         environment = _of_the_second(environment)
     with told():
-        findings = act(around.build_reconciler(environment), progress)
+        findings = act(around.build_reconciler(environment), lambda found: progress.show(_compared(found)))
     progress.end()
     _tell(_counts(findings, mended=options.action != "check"), output)
     if findings.left:
         raise CommandError(_what_is_left(findings))
+
+
+def _compared(findings: Findings) -> str:
+    later = f", {findings.later} to be tried again in a moment" if findings.later else ""
+    return f"{findings.memories} memories, {findings.entries} entries{later}"
 
 
 def _counts(findings: Findings, mended: bool) -> dict[str, int]:
@@ -127,9 +100,13 @@ def _reembed(options: argparse.Namespace, around: Surroundings, output: Output) 
     progress = Progress(around.err)
     environment = stack_environment(options.stack, around, TABLE, "no table of memories")
     with told():
-        done = around.build_reembedder(environment).run(progress.reembedded)
+        done = around.build_reembedder(environment).run(lambda done: progress.show(_embedded(done)))
     progress.end()
     _tell(asdict(done), output)
+
+
+def _embedded(done: Reembedded) -> str:
+    return f"{done.versions} versions of memories, {done.embedded} embedded"
 
 
 def _of_the_second(environment: Mapping[str, str]) -> Mapping[str, str]:

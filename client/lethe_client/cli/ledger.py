@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from lethe_client.cli.access import LEDGER_TABLE, stack_environment, told
 from lethe_client.cli.output import Output
+from lethe_client.cli.progress import Progress
 from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
@@ -31,34 +32,20 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     replay.set_defaults(run=_replay)
 
 
-class Progress:
-    """Says on a terminal how far it is, on one line; silent elsewhere."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream if stream.isatty() else None
-
-    def __call__(self, done: Replayed) -> None:
-        """Show the counts so far."""
-        if self._stream is not None:
-            line = f"\r{done.subjects} subjects fenced, {done.opened} erasures opened again"
-            print(line, end="", file=self._stream, flush=True)
-
-    def end(self) -> None:
-        """Leave the line as it is."""
-        if self._stream is not None:
-            print(file=self._stream)
-
-
 def _replay(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     progress = Progress(around.err)
     environment = stack_environment(options.stack, around, LEDGER_TABLE, "no ledger table")
     with told():
-        done = around.build_replay(environment).run(progress, options.backup_of)
+        done = around.build_replay(environment).run(lambda done: progress.show(_fenced(done)), options.backup_of)
     progress.end()
     if output.as_json:
         output.json(asdict(done))
     else:
         output.table(("", "count"), [(name, str(value)) for name, value in asdict(done).items()])
+
+
+def _fenced(done: Replayed) -> str:
+    return f"{done.subjects} subjects fenced, {done.opened} erasures opened again"
 
 
 def _moment(text: str) -> datetime:

@@ -70,7 +70,8 @@ class Findings:
         return self.missing + self.stale + self.orphans + self.fenced
 
 
-Progress = Callable[[Findings], None]
+Watcher = Callable[[Findings], None]
+"""Is told the counts so far."""
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class _Run:
     marked, ``spoilt`` those of which it refused something.
     """
 
-    progress: Progress
+    watcher: Watcher
     began: datetime | None
     findings: Findings = field(default_factory=Findings)
     later: dict[Space, list[Put | Remove]] = field(default_factory=dict)
@@ -110,7 +111,7 @@ class _Run:
 
     def told(self) -> None:
         with self.lock:
-            self.progress(self.findings)
+            self.watcher(self.findings)
 
     def changed(self, space: Space, changes: Sequence[Put | Remove], outcomes: Sequence[Outcome]) -> None:
         """Note what became of ``changes``."""
@@ -158,21 +159,21 @@ class Reconciler:
         self._threads = threads
         self._sleep = sleep
 
-    def check(self, progress: Progress) -> Findings:
+    def check(self, watcher: Watcher) -> Findings:
         """Count divergences and change nothing."""
-        return self._run(_Run(progress, None))
+        return self._run(_Run(watcher, None))
 
-    def repair(self, progress: Progress) -> Findings:
+    def repair(self, watcher: Watcher) -> Findings:
         """Mend every divergence. What the index will take a moment later is waited for, up to ``PATIENCE``."""
-        return self._run(_Run(progress, self._clock.now()))
+        return self._run(_Run(watcher, self._clock.now()))
 
-    def rebuild(self, progress: Progress) -> Findings:
+    def rebuild(self, watcher: Watcher) -> Findings:
         """Make the index if it is not there, put what it lacks, and let searches see it.
 
         An index of another model or schema is seen until this one is whole.
         """
         self._indexes.make()
-        findings = self.repair(progress)
+        findings = self.repair(watcher)
         self._indexes.show()
         return findings
 

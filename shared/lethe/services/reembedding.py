@@ -51,7 +51,7 @@ class Reembedder:
         self._embedder = embedder
         self._sleep = sleep
 
-    def run(self, progress: Callable[[Reembedded], None]) -> Reembedded:
+    def run(self, watcher: Callable[[Reembedded], None]) -> Reembedded:
         """Embed what lacks a vector, and drop vectors of models that are no longer configured.
 
         Raises Unavailable or Throttled when a model or the store stays away; what is done is done.
@@ -61,7 +61,7 @@ class Reembedder:
         while True:
             page = self._patiently(partial(self._vectors.page, PAGE, start))
             self._do(page.items, done)
-            progress(done)
+            watcher(done)
             start = page.next_key
             if start is None:
                 return done

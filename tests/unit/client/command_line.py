@@ -81,10 +81,17 @@ class _Ids:
         return f"{prefix}{self.given:026d}"
 
 
+class Terminal(io.StringIO):
+    """A stream that says it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @dataclass
 class World:
     """Where commands run; `tables` are the access tables by their name in LETHE_ACCESS_TABLE, `trails` the audit
-    trails by that of LETHE_LEDGER_TABLE.
+    trails by that of LETHE_LEDGER_TABLE. `err_stream` is what errors and progress are printed on.
     """
 
     folder: Path
@@ -100,13 +107,14 @@ class World:
     index_settings: dict[str, str] = field(default_factory=dict)
     signer: Signer | None = None
     signed_by: dict[str, str] = field(default_factory=dict)
+    err_stream: type[io.StringIO] = io.StringIO
 
     def __post_init__(self) -> None:
         self._ids = _Ids()
 
     def run(self, *argv: str) -> int:
         """The exit status; what was printed is in `out` and `err`."""
-        out, err = io.StringIO(), io.StringIO()
+        out, err = io.StringIO(), self.err_stream()
         services = (
             self._access,
             self._reconciler,

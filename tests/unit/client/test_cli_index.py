@@ -15,14 +15,14 @@ from lethe.domain.identity import Space
 from lethe.domain.memory import Memory
 from lethe.errors import Unavailable
 from lethe.services.embedding import MemoryEmbedder
-from lethe.services.reconcile import Findings, Progress, Reconciler
+from lethe.services.reconcile import Findings, Reconciler, Watcher
 from lethe.services.reembedding import Reembedder
-from lethe_client.cli.index import Progress as Shown
+from lethe_client.cli.progress import Progress
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemories, FakeMemoryVectors
 from tests.support.makers import memory
-from tests.unit.client.command_line import World
+from tests.unit.client.command_line import Terminal, World
 
 SEARCH = {"LETHE_OPENSEARCH_URL": "https://search.test", "LETHE_EMBEDDER": "local", "LETHE_MEMORIES_TABLE": "memories"}
 SECOND = {"LETHE_SECOND_EMBEDDER": "openai:m?dimensions=8", "LETHE_SECOND_EMBEDDER_URL": "https://models.test"}
@@ -36,9 +36,9 @@ class Compared:
         self.asked: list[str] = []
 
     def __getattr__(self, name: str) -> object:
-        def act(progress: Progress) -> Findings:
+        def act(watcher: Watcher) -> Findings:
             self.asked.append(name)
-            progress(self.findings)
+            watcher(self.findings)
             return self.findings
 
         return act
@@ -102,36 +102,36 @@ def test_what_was_found_and_what_is_left_are_two_counts(world: World) -> None:
     }  # fmt: skip
 
 
-class Terminal(StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(
     ("stream", "shown"),
-    [
-        (StringIO(), "3 memories, 0 entries\n5 memories, 2 entries, 1 to be tried again in a moment\n"),
-        (
-            Terminal(),
-            "\r1 memories, 0 entries\x1b[K\r3 memories, 0 entries\x1b[K\r4 memories, 2 entries\x1b[K"
-            "\r5 memories, 2 entries, 1 to be tried again in a moment\x1b[K\n",
-        ),
-    ],
+    [(StringIO(), "3 seen\n5 seen\n"), (Terminal(), "\r1 seen\x1b[K\r3 seen\x1b[K\r4 seen\x1b[K\r5 seen\x1b[K\n")],
     ids=["no terminal", "terminal"],
 )
 def test_progress_is_shown_on_one_line_of_a_terminal_and_every_second_elsewhere(stream: StringIO, shown: str) -> None:
     now = [0.0]
-    progress = Shown(stream, lambda: now[0])
-    for moment, findings in (
-        (0.5, Findings(memories=1)),
-        (1.0, Findings(memories=3)),
-        (1.9, Findings(memories=4, entries=2)),
-        (2.1, Findings(memories=5, entries=2, later=1)),
-    ):
+    progress = Progress(stream, lambda: now[0])
+    for moment, seen in ((0.5, 1), (1.0, 3), (1.9, 4), (2.1, 5)):
         now[0] = moment
-        progress.compared(findings)
+        progress.show(f"{seen} seen")
     progress.end()
     assert stream.getvalue() == shown
+
+
+@pytest.mark.parametrize(
+    ("findings", "shown"),
+    [
+        (Findings(memories=4, entries=2), "\r4 memories, 2 entries\x1b[K\n"),
+        (
+            Findings(memories=5, entries=2, later=1),
+            "\r5 memories, 2 entries, 1 to be tried again in a moment\x1b[K\n",
+        ),
+    ],
+)
+def test_a_terminal_shows_how_far_a_comparison_is(world: World, findings: Findings, shown: str) -> None:
+    world.err_stream = Terminal
+    comparing(world, findings)
+    assert world.run("index", "repair") == 0
+    assert world.err == shown
 
 
 def test_no_stack_and_a_stack_without_an_index_are_told_apart(world: World) -> None:
@@ -173,8 +173,10 @@ def test_a_stack_without_an_index_reembeds_too(world: World) -> None:
     assert {held.memory.embedding.model for held in store.versions_of_all() if held.memory.embedding} == {
         embedder.model.label
     }
+    world.err_stream = Terminal
     assert world.run("--json", "index", "reembed") == 0
     assert world.answer() == {"versions": 2, "embedded": 0, "changed": 0, "fenced": 0}
+    assert world.err == "\r2 versions of memories, 0 embedded\x1b[K\n"
 
 
 def test_a_model_that_is_away_is_said_in_words(world: World) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from lethe.domain.access import Tenant
 from lethe.errors import Conflict, Unavailable
-from lethe.services.erasure.replay import Replay, Replayed
+from lethe.services.erasure.replay import Replay, Replayed, Watcher
 from lethe.services.erasure.tenants import TenantAdmission
-from tests.unit.client.command_line import World
+from tests.unit.client.command_line import Terminal, World
 
 LEDGER = {"LETHE_LEDGER_TABLE": "ledger", "LETHE_ACCESS_TABLE": "access", "LETHE_SUBJECTS_TABLE": "subjects"}
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -35,11 +35,13 @@ class Replaying:
         self.refuses = refuses
         self.since: list[datetime | None] = []
 
-    def run(self, told: object, backup_of: datetime | None = None) -> Replayed:
+    def run(self, watcher: Watcher, backup_of: datetime | None = None) -> Replayed:
         if self.refuses:
             raise Unavailable("the store does not answer")
         self.since.append(backup_of)
-        return Replayed(5, 3, 1, 4)
+        done = Replayed(5, 3, 1, 4)
+        watcher(done)
+        return done
 
 
 def world(folder: Path, admission: Admission | None = None, replay: Replaying | None = None) -> World:
@@ -72,6 +74,13 @@ def test_a_replay_prints_its_counts(tmp_path: Path) -> None:
     assert one.answer() == {"erasures": 5, "subjects": 3, "tenants": 1, "opened": 4}
     assert one.run("ledger", "replay") == 0
     assert "opened" in one.out
+
+
+def test_a_terminal_shows_how_far_a_replay_is(tmp_path: Path) -> None:
+    one = world(tmp_path)
+    one.err_stream = Terminal
+    assert one.run("ledger", "replay") == 0
+    assert one.err == "\r3 subjects fenced, 4 erasures opened again\x1b[K\n"
 
 
 @pytest.mark.parametrize("text", ["2026-03-01T12:00:00Z", "2026-03-01 12:00Z", "2026-03-01T13:00:00+01:00"])

@@ -40,7 +40,8 @@ class _Fence:
     until: datetime
 
 
-Told = Callable[[Replayed], None]
+Watcher = Callable[[Replayed], None]
+"""Is told the counts so far."""
 
 
 class Replay:
@@ -52,15 +53,15 @@ class Replay:
         self._access = access
         self._clock = clock
 
-    def run(self, told: Told, backup_of: datetime | None = None) -> Replayed:
+    def run(self, watcher: Watcher, backup_of: datetime | None = None) -> Replayed:
         """Fence, then open again. With ``backup_of``, the moment that the tables were restored to, what had ended well
         before it is left alone: the backup is from after it. Raises what the ports raise.
         """
-        done = self._fence(told, backup_of)
+        done = self._fence(watcher, backup_of)
         for erasure in self._all(backup_of):
             if self._open(erasure):
                 done = replace(done, opened=done.opened + 1)
-                told(done)
+                watcher(done)
         return done
 
     def _all(self, backup_of: datetime | None) -> Iterator[Erasure]:
@@ -74,7 +75,7 @@ class Replay:
             if start is None:
                 return
 
-    def _fence(self, told: Told, backup_of: datetime | None) -> Replayed:
+    def _fence(self, watcher: Watcher, backup_of: datetime | None) -> Replayed:
         """The last fence of every subject, and only that: one between would show what a later one ended."""
         done = Replayed()
         last: dict[tuple[str, str], _Fence] = {}
@@ -92,7 +93,7 @@ class Replay:
             until_then = None if admitted else fence.until
             self._heads.restore(tenant, subject, fence.epochs + 1, fence.erasure_id, until_then)
             done = replace(done, subjects=done.subjects + 1)
-            told(done)
+            watcher(done)
         return done
 
     def _ended(self, erasure: Erasure) -> Iterator[tuple[str, int]]:
