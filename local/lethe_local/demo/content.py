@@ -93,6 +93,11 @@ class Conversation:
         """Every message of every session, in order."""
         return tuple(line for session in self.sessions for line in session.lines)
 
+    def texts(self, least: int) -> set[str]:
+        """Everything that was said or asked in it, by either side, of ``least`` characters or more."""
+        said = (*(line.content for line in self.lines), *(question.query for question in self.questions))
+        return {text for text in said if len(text) >= least}
+
     @property
     def turn_count(self) -> int:
         """User messages, each of which opens a turn."""

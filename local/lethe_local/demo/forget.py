@@ -20,8 +20,8 @@ from lethe_local.demo.walls import refused
 NEW_STATEMENT = "Hello again, I would like to start over without my old notes."
 WAIT_SECONDS = 180.0
 FILE_SECONDS = 120.0
-SHORTEST = 20
-"""Characters from which a text cannot stand somewhere by chance."""
+UNIQUE_FROM = 20
+"""Characters from which nobody else says the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,8 @@ class Callers:
 
 
 def telling_texts(conversation: Conversation) -> list[str]:
-    """Everything that was said or asked in the conversation, by either side, and is long enough to be searched for."""
-    said = [line.content for line in conversation.lines] + [question.query for question in conversation.questions]
-    return sorted({text for text in said if len(text) >= SHORTEST})
+    """What was said or asked in the conversation and is long enough to be searched for in the stores."""
+    return sorted(conversation.texts(UNIQUE_FROM))
 
 
 def forget(callers: Callers, leaving: Played, staying: Played, stores: Stores, screen: Screen) -> Erasure | None:

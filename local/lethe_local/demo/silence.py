@@ -7,7 +7,7 @@ from lethe_local.demo.content import Conversation
 from lethe_local.demo.forget import NEW_STATEMENT
 from lethe_local.demo.screen import Screen
 
-SHORTEST = 12
+TELLING_FROM = 12
 """Characters from which a text is telling; "lol" may stand in a log by chance."""
 
 
@@ -15,8 +15,7 @@ def check_log(log: str, conversations: Sequence[Conversation], screen: Screen) -
     """Look for every message, question and user id in the log, also as JSON escapes them."""
     telling = {NEW_STATEMENT, *(conversation.user_id for conversation in conversations)}
     for conversation in conversations:
-        said = (*(line.content for line in conversation.lines), *(q.query for q in conversation.questions))
-        telling.update(text for text in said if len(text) >= SHORTEST)
+        telling |= conversation.texts(TELLING_FROM)
     leaked = [text for text in telling if text in log or json.dumps(text)[1:-1] in log]
     lines = len(log.splitlines())
     screen.check(
