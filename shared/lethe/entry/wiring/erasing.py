@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lethe import __version__
-from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, IndexSettings, ReceiptKeySettings
+from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, ReceiptKeySettings
 from lethe.entry.wiring.parts import Parts
 from lethe.entry.wiring.search import index_writer
 
@@ -192,22 +192,7 @@ class _ErasingParts(Parts):
         settings = self._erasing
         if settings.opensearch_url is None:
             return None
-        return index_writer(
-            IndexSettings(
-                region=settings.region,
-                dynamodb_endpoint=settings.dynamodb_endpoint,
-                subjects_table=settings.subjects_table,
-                memories_table=settings.memories_table,
-                embedder=settings.embedder,
-                embedder_url=settings.embedder_url,
-                second_embedder=settings.second_embedder,
-                second_embedder_url=settings.second_embedder_url,
-                opensearch_url=settings.opensearch_url,
-                opensearch_flavour=settings.opensearch_flavour,
-                opensearch_alias=settings.opensearch_alias,
-            ),
-            self.clock,
-        )
+        return index_writer(settings, settings.opensearch_url, self.clock)
 
     @cached_property
     def executions(self) -> Executions:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lethe.entry.settings import IndexSettings, RecallSettings
+from lethe.entry.settings import ErasingSettings, IndexSettings, RecallSettings
 from lethe.entry.wiring.embedding import open_embedder
 from lethe.entry.wiring.stores import open_database
 
@@ -68,7 +68,7 @@ def build_index(environment: Mapping[str, str], clock: Clock | None = None) -> S
         memories=settings.memories_table,
     )
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe")
-    writer = index_writer(settings, clock)
+    writer = index_writer(settings, settings.opensearch_url, clock)
     indexer = Indexer(DynamoSubjectHeads(database), DynamoMemories(database), writer, threads, _WRITE_SECONDS)
     return StreamApplication(indexer.apply, dead_letters(settings), PowertoolsIndexObserver(), clock)
 
@@ -108,20 +108,22 @@ def reconciler(environment: Mapping[str, str]) -> Reconciler:
         DynamoSubjectHeads(database),
         DynamoMemories(database),
         DynamoMemoryTable(database),
-        _writer(settings, model, clock),
+        _writer(settings, settings.opensearch_url, model, clock),
         IndexAdministration(cluster, settings.opensearch_alias, model, index_shape(settings), beside),
         clock,
         threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="lethe-index"),
     )
 
 
-def index_writer(settings: IndexSettings, clock: Clock) -> IndexWriter:
-    """Writes to the index of the embedder's model, and to that of the second one's where there is one."""
+def index_writer(settings: IndexSettings | ErasingSettings, url: str, clock: Clock) -> IndexWriter:
+    """Writes to the index of the embedder's model, and to that of the second one's where there is one. ``url`` is that
+    of the settings, which not all of them must have.
+    """
     from lethe.adapters.opensearch.two_indexes import TwoIndexes
 
     model, second = _model(settings), _second_model(settings)
-    writer = _writer(settings, model, clock)
-    return writer if second in (None, model) else TwoIndexes(writer, _writer(settings, second, clock))
+    writer = _writer(settings, url, model, clock)
+    return writer if second in (None, model) else TwoIndexes(writer, _writer(settings, url, second, clock))
 
 
 def index_shape(settings: IndexSettings) -> IndexShape:
@@ -131,21 +133,23 @@ def index_shape(settings: IndexSettings) -> IndexShape:
     return IndexShape(shards=settings.opensearch_shards, graph_threshold=settings.opensearch_graphs or NO_GRAPHS)
 
 
-def _model(settings: RecallSettings | IndexSettings) -> EmbeddingModel:
+def _model(settings: RecallSettings | IndexSettings | ErasingSettings) -> EmbeddingModel:
     return open_embedder(settings.region, settings.embedder, settings.embedder_url).model
 
 
-def _second_model(settings: IndexSettings) -> EmbeddingModel | None:
+def _second_model(settings: IndexSettings | ErasingSettings) -> EmbeddingModel | None:
     if settings.second_embedder is None:
         return None
     return open_embedder(settings.region, settings.second_embedder, settings.second_embedder_url).model
 
 
-def _writer(settings: IndexSettings, model: EmbeddingModel, clock: Clock) -> OpenSearchWriter:
+def _writer(
+    settings: IndexSettings | ErasingSettings, url: str, model: EmbeddingModel, clock: Clock
+) -> OpenSearchWriter:
     from lethe.adapters.opensearch.mapping import index_name
     from lethe.adapters.opensearch.writer import OpenSearchWriter
 
-    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
+    cluster = _cluster(settings.region, url, settings.opensearch_flavour)
     return OpenSearchWriter(cluster, index_name(settings.opensearch_alias, model), model.label, clock)
 
 
