@@ -264,10 +264,8 @@ def test_one_search_of_many_fails_alone(client: OpenSearch, index: str) -> None:
 
 
 def test_missing_indexes_and_aliases(client: OpenSearch, index: str) -> None:
-    count: Json = {"query": {"bool": {"filter": _INSIDE}}}
     gone = f"{index}-gone"
     answers = {
-        "count": _send(client, "POST", f"/{gone}/_count", count),
         "search": _search(client, gone, _knn([1, 0], 1)),
         "delete": _send(client, "DELETE", f"/{gone}"),
         "alias": _send(client, "POST", "/_aliases", {"actions": [{"add": {"index": gone, "alias": f"{gone}-a"}}]}),

@@ -26,7 +26,7 @@ from lethe.domain.indexing import Change, Mark, Outcome, Put, Remove
 from lethe.domain.memory import Embedding, Memory, MemoryFilter, content_hash
 from lethe.domain.relevance.documents import embedding_text
 from lethe.domain.search import SearchQuery
-from lethe.ports import SearchIndex, SearchResult
+from lethe.ports import IndexUpkeep, SearchIndex, SearchResult
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemories
@@ -51,6 +51,18 @@ def embedded(text: str, model: str = LABEL) -> Embedding:
     """The vector of ``text``, as exact as the table keeps it."""
     vector = EMBEDDER.embed([text], "memory")[0]
     return Embedding(model, vector.astype(np.float16).astype(np.float32))
+
+
+def entries_of(writer: IndexUpkeep, space: Space) -> int:
+    """How many entries searches see of ``space``; marks are none."""
+    found = 0
+    start: str | None = None
+    while True:
+        page = writer.page(1_000, start)
+        found += sum((each.space.subject, each.space.epoch) == (space.subject, space.epoch) for each in page.items)
+        start = page.next_key
+        if start is None:
+            return found
 
 
 def query(text: str, *, vector: bool = True, name: str | None = None) -> SearchQuery:

@@ -31,7 +31,7 @@ from tests.conftest import Shared
 from tests.fakes.time_and_ids import START
 from tests.support.erasing import Erasing, rows
 from tests.support.makers import memory
-from tests.support.search_worlds import EMBEDDER, embedded
+from tests.support.search_worlds import EMBEDDER, embedded, entries_of
 from tests.support.stores import REGION, drop_tables, new_tables
 
 pytestmark = [pytest.mark.dynoxide, pytest.mark.timeout(900)]
@@ -140,6 +140,6 @@ def test_no_entry_of_the_node_is_left_and_others_stay(crowd: Crowd, opensearch: 
     writer.refresh()
     assert done.state is ErasureState.COMPLETED
     assert done.step(StepName.INDEX).deleted + done.step(StepName.SWEEP).deleted == ENTRIES
-    assert (writer.count(mine), writer.count(other)) == (0, ENTRIES)
+    assert (entries_of(writer, mine), entries_of(writer, other)) == (0, ENTRIES)
     client.indices.delete(index=f"{alias}-v*")
     client.close()

@@ -26,7 +26,7 @@ from tests.fakes.opensearch.documents import Document, read_mapping, read_settin
 from tests.fakes.opensearch.failures import Json, NotInTheContract, Refusal, allowed, no_such_index
 from tests.fakes.opensearch.inspecting import inspect, is_pattern, matching
 from tests.fakes.opensearch.scope import scope_of
-from tests.fakes.opensearch.searching import brought, count, search, sort_values
+from tests.fakes.opensearch.searching import brought, search, sort_values
 from tests.fakes.opensearch.store import Index, Standing
 
 Answer = tuple[int, JsonValue]
@@ -86,7 +86,6 @@ class FakeOpenSearch:
             ("POST", True, "_bulk"): lambda: self._bulk(index, body, alias_demanded),
             ("POST", True, "_msearch"): lambda: self._multi_search(index, _lines(body)),
             ("POST", True, "_search"): lambda: (200, self._search(index, _object(body), None)),
-            ("POST", True, "_count"): lambda: self._count(index, _object(body)),
             ("POST", True, "_mget"): lambda: self._get_many(index, _object(body)),
             ("POST", True, "_refresh"): lambda: self._refresh(index),
         }
@@ -224,12 +223,6 @@ class FakeOpenSearch:
             "hits": {"total": total, "hits": hits},
         }
         return answer | {"aggregations": found.aggregations} if found.aggregations is not None else answer
-
-    def _count(self, name: str, body: Json) -> Answer:
-        scope_of(body)
-        self.searches.append(body)
-        index = self._one(name)
-        return 200, {"count": count(index.mapping, self._shards(index, None), body)}
 
     def _get_many(self, name: str, body: Json) -> Answer:
         index = self._one(name)

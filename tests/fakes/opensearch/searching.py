@@ -80,12 +80,6 @@ def brought(document: Document, body: Json) -> Json:
     return {"_id": document.id, "_source": {name: document.source[name] for name in keep if name in document.source}}
 
 
-def count(mapping: IndexMapping, shards: Sequence[Sequence[Document]], body: Json) -> int:
-    """How many documents match."""
-    allowed("a count", body, "query")
-    return sum(len(_matched(mapping, shard, cast(Json, body["query"]))) for shard in shards)
-
-
 def _matched(mapping: IndexMapping, documents: Sequence[Document], query: Json) -> Scored:
     (kind,) = query
     if kind == "knn":

@@ -54,12 +54,6 @@ class OpenSearchWriter:
             outcomes.extend(_outcome(result) for result in results)
         return tuple(self._settled(changes, outcomes, within))
 
-    def count(self, space: Space, within: float = 10.0) -> int:
-        """How many entries searches see of ``space``."""
-        body: Json = {"query": {"bool": {"filter": cast("list[Json]", inside(space))}}}
-        answer = self._cluster.call("POST", f"/{self._name}/_count", body, within)
-        return cast(int, answer["count"])
-
     def clear(self, space: Space, within: float = 30.0) -> int:
         """Remove every entry of ``space``, its mark too; how many went.
 
