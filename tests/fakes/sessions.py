@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from lethe.domain.identity import Space
-from lethe.domain.session import Message, Role, Session, SessionSummary, newest_turns
+from lethe.domain.session import Message, Role, Session, SessionSummary
 from lethe.errors import NotFound
 from lethe.ports import AppendResult, NewMessage, Page
 
@@ -106,7 +106,7 @@ class FakeSessions:
         self, space: Space, session_id: str, now: datetime, turns: int, before: int | None = None
     ) -> tuple[Message, ...]:
         found = [m for m in self._messages(space, session_id, now) if before is None or m.sequence < before]
-        return newest_turns(found, turns)
+        return tuple(m for m in found if m.turn > found[-1].turn - turns) if turns > 0 else ()
 
     def page(self, space: Space, session_id: str, now: datetime, limit: int, start: str | None) -> Page[Message]:
         found = [m for m in self._messages(space, session_id, now) if m.sequence > int(start or 0)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
@@ -129,3 +129,11 @@ def entity(key: str, value: JsonValue = "x", moment: datetime = START, **others:
         "updated_at": moment,
     }
     return Entity(**{**fields, **others})  # type: ignore[arg-type]  # fields by name
+
+
+def ulid_time(text: str) -> datetime:
+    """The moment in a ULID without prefix, to the millisecond (https://github.com/ulid/spec)."""
+    milliseconds = 0
+    for character in text[:10]:
+        milliseconds = milliseconds * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(character)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -6,7 +6,7 @@ ULIDs sort by time as text, so they serve as sort keys: https://github.com/ulid/
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
@@ -35,11 +35,3 @@ def first_memory(moment: datetime) -> str:
 def is_id(text: str, prefix: str) -> bool:
     """Whether ``text`` has the form of an id with ``prefix``; says nothing of its existence."""
     return text.startswith(prefix) and _ULID.fullmatch(text, len(prefix)) is not None
-
-
-def ulid_time(text: str) -> datetime:
-    """The moment in a ULID, to the millisecond. ``text`` is a valid ULID without prefix."""
-    milliseconds = 0
-    for character in text[:10]:
-        milliseconds = milliseconds * 32 + _ALPHABET.index(character)
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -67,11 +66,3 @@ class Due:
 
     summary_due: bool
     reason: str | None
-
-
-def newest_turns(messages: Sequence[Message], turns: int) -> tuple[Message, ...]:
-    """The messages of the newest ``turns`` turns of an ascending list; a turn opens with a user message."""
-    if not messages or turns <= 0:
-        return ()
-    first = messages[-1].turn - turns + 1
-    return tuple(message for message in messages if message.turn >= first)

@@ -52,10 +52,3 @@ def microseconds(moment: datetime) -> int:
 def from_microseconds(value: int) -> datetime:
     """Undoes ``microseconds``."""
     return _1970 + value * _MICROSECOND
-
-
-def from_epoch_seconds(seconds: int) -> datetime:
-    """The instant of a TTL value. Raises ValueError on milliseconds, which would never expire."""
-    if seconds > 10**11:
-        raise ValueError("a TTL is in seconds, this is in milliseconds")
-    return datetime.fromtimestamp(seconds, UTC)

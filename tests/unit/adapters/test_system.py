@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from lethe.adapters.system import SystemClock, UlidIds
-from lethe.domain.ids import is_id, ulid_time
+from lethe.domain.ids import is_id
 from tests.fakes.time_and_ids import FixedClock
+from tests.support.makers import ulid_time
 
 
 def test_the_clock_is_aware_and_in_utc() -> None:

@@ -1,4 +1,4 @@
-"""Turns, and when a summary is due (requirements S1 and S2)."""
+"""When a summary is due (requirement S2)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from lethe.domain.policy import DEFAULT_POLICY
-from lethe.domain.session import Due, Message, Role, Session, newest_turns
+from lethe.domain.session import Due, Session
 from lethe.domain.session_due import summary_due
 from tests.unit.domain.builders import NOON, session
 
@@ -45,26 +45,3 @@ def test_nothing_new_is_never_summarised(ended_at: object) -> None:
 
     assert due(done, timedelta(days=9)) == NEVER
     assert due(session(turns=0, messages=3), timedelta(days=9)) == NEVER
-
-
-def conversation(roles: str) -> list[Message]:
-    """Messages by the first letters of their roles, with the turns that they belong to."""
-    names = {"u": Role.USER, "a": Role.ASSISTANT, "s": Role.SYSTEM, "t": Role.TOOL}
-    messages, turn = [], 0
-    for n, letter in enumerate(roles, 1):
-        turn += letter == "u"
-        messages.append(Message(f"m{n}", "s", n, names[letter], "x", NOON, turn=turn))
-    return messages
-
-
-@pytest.mark.parametrize(
-    ("roles", "turns", "kept"),
-    [
-        ("", 3, 0), ("u", 1, 1), ("ua", 1, 2), ("uaua", 1, 2), ("uauata", 1, 4), ("suaua", 2, 4), ("suaua", 3, 5),
-        ("uuu", 2, 2), ("aaa", 1, 3), ("uaua", 0, 0), ("uaua", -1, 0), ("uaua", 99, 4),
-    ],
-)  # fmt: skip
-def test_the_newest_turns(roles: str, turns: int, kept: int) -> None:
-    messages = conversation(roles)
-
-    assert newest_turns(messages, turns) == tuple(messages[len(messages) - kept :])
