@@ -1,4 +1,4 @@
-"""The numbers that the rules use, as data: one Policy, overridable per tenant."""
+"""The numbers that the rules use, as data."""
 
 from __future__ import annotations
 
@@ -23,18 +23,13 @@ def _kind_weights() -> dict[MemoryKind, float]:
 
 @immutable
 class Policy:
-    """Defaults of requirements S1, S2, S5, C1, R3 and R4."""
+    """Defaults of requirements S1, S2, S5 and R4."""
 
     window_turns: int = 10
     summary_turns: int = 20
     summary_idle: timedelta = timedelta(hours=2)
     session_ttl: timedelta = timedelta(days=7)
-    store_above: float = 0.8
-    pending_from: float = 0.6
-    relevance_threshold: float = 0.55
     minimum_confidence: float = 0.7
-    top_k: int = 5
-    token_budget: int = 1500
     kind_weights: dict[MemoryKind, float] = field(default_factory=_kind_weights)
 
 
