@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -40,12 +40,11 @@ class Question:
 
 @dataclass(frozen=True)
 class DataSet:
-    """One set; questions whose evidence is not among the turns are left out and counted."""
+    """One set; questions whose evidence is not among the turns are left out."""
 
     name: str
     conversations: dict[str, Conversation]
     questions: tuple[Question, ...]
-    without_evidence: int = field(default=0)
 
 
 def _lines(path: Path) -> Iterator[dict[str, object]]:
@@ -84,10 +83,8 @@ def load(root: Path, name: str) -> DataSet:
         c: Conversation(c, tuple(documents[c]), positions[c], rank * FOLDS // len(ranked))
         for rank, c in enumerate(ranked)
     }
-    questions = tuple(_questions(root / name / "questions.jsonl", positions))
-    return DataSet(
-        name, conversations, tuple(q for q in questions if q.evidence), sum(1 for q in questions if not q.evidence)
-    )
+    questions = _questions(root / name / "questions.jsonl", positions)
+    return DataSet(name, conversations, tuple(question for question in questions if question.evidence))
 
 
 def _questions(path: Path, positions: dict[str, dict[str, int]]) -> Iterator[Question]:

@@ -1,6 +1,5 @@
 """The local embedder with a memory: texts embedded before cost nothing, all others what they really cost."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
@@ -38,24 +37,6 @@ class RememberingEmbedder:
         if texts and all(text in self._known for text in texts):
             return np.stack([self._known[text] for text in texts])
         return self._real.embed(texts, purpose)
-
-
-class StubEmbedder:
-    """Unit vectors drawn from a hash of the text: the model's shape without its time."""
-
-    def __init__(self, label: str, dimensions: int) -> None:
-        name, _, version = label.partition("@")
-        self.model = EmbeddingModel(name=name, version=version, dimensions=dimensions)
-
-    def embed(self, texts: Sequence[str], purpose: Literal["memory", "query"]) -> Vectors:
-        """The same vector for the same text."""
-        rows = [self._row(text) for text in texts]
-        return np.stack(rows) if rows else np.empty((0, self.model.dimensions), np.float32)
-
-    def _row(self, text: str) -> NDArray[np.float32]:
-        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-        row = np.random.default_rng(seed).standard_normal(self.model.dimensions, np.float32)
-        return np.asarray(row / np.linalg.norm(row), np.float32)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ _BODY: Final = "lethe.body"
 
 @immutable
 class Timeouts:
-    """Seconds and attempts of one call; ``worst`` is what a caller waits for a store that never answers.
+    """Seconds and attempts of one call: a store that never answers is waited for as often and as long.
 
     PynamoDB's own defaults would wait 180 s, six times as long as API Gateway does.
     """
@@ -30,11 +30,6 @@ class Timeouts:
     connect: float = 1.0
     read: float = 2.0
     attempts: int = 3
-
-    @property
-    def worst(self) -> float:
-        """Attempts times time-outs, in seconds, without the pauses between attempts."""
-        return self.attempts * (self.connect + self.read)
 
 
 def make_client(region: str, endpoint: str | None = None, timeouts: Timeouts | None = None) -> DynamoDBClient:
