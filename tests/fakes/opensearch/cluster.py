@@ -30,6 +30,8 @@ from tests.fakes.opensearch.searching import brought, search, sort_values
 from tests.fakes.opensearch.store import Index, Standing
 
 Answer = tuple[int, JsonValue]
+_LARGEST_BODY: Final = 10 * 1024 * 1024
+"""Bytes of a request that the smallest managed instance types take."""
 _PATH: Final = re.compile(r"(?:/(?P<index>[a-z0-9][^/_]*[^/]*))?(?:/(?P<call>_\w+))?(?:/(?P<rest>[^/]+))?")
 
 
@@ -62,7 +64,7 @@ class FakeOpenSearch:
             try:
                 if self.failures:
                     raise self.failures.popleft()
-                if len(body) > self._abilities.request_bytes:
+                if len(body) > _LARGEST_BODY:
                     raise Refusal(413, "content_too_long", "Request size exceeded")
                 return self._answer(method, path, params, body)
             except Refusal as refusal:

@@ -27,7 +27,6 @@ class Abilities:
         refreshes: Whether a refresh may be asked for.
         refresh_seconds: After how long at most a write shows in searches by itself.
         demands_alias: Whether a bulk request may demand that its index is an alias: then it never makes one.
-        request_bytes: Largest body.
         sleeps: Whether it rests while nobody searches, costs nothing then, and needs long to wake.
     """
 
@@ -38,17 +37,13 @@ class Abilities:
     refreshes: bool
     refresh_seconds: int
     demands_alias: bool
-    request_bytes: int
     sleeps: bool = False
 
 
-_MEGABYTE: Final = 1024 * 1024
-
 ABILITIES: Final = {
-    # Small managed instance types take 10 MiB a request.
-    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, True, 10 * _MEGABYTE),
+    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, True),
     # External versions and routing are undocumented there and might be ignored silently: neither is used. The function
     # that writes may not make an index there, so it needs no demand either.
-    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, 10 * _MEGABYTE, sleeps=True),
-    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, True, 10 * _MEGABYTE),
+    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, sleeps=True),
+    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, True),
 }

@@ -22,6 +22,7 @@ from lethe.errors import Unavailable
 from lethe.ports import Clock, Page
 
 MOST_BYTES: Final = 5_000_000
+"""Of one request; small managed instance types take twice as much."""
 MOST_CHANGES: Final = 500
 _LISTED: Final = 5_000
 _CLEARINGS: Final = 40
