@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from pynamodb.expressions.condition import Condition
 
-from lethe.adapters.dynamodb.database import Database, Transaction
+from lethe.adapters.dynamodb.database import MAXIMUM_ITEM_BYTES, Database, Transaction
 from lethe.adapters.dynamodb.failures import ATTEMPTS, ConditionFailed, Item, WriteConflict, wait
 from lethe.adapters.dynamodb.models import Row
 from lethe.adapters.dynamodb.session_items import message_of, message_row, session_of, session_row
@@ -22,7 +22,6 @@ from lethe.domain.times import epoch_seconds
 from lethe.errors import Throttled, TooLarge
 from lethe.ports import AppendResult, NewMessage
 
-MAXIMUM_ITEM_BYTES = 300_000
 _GROUP_ITEMS, _GROUP_BYTES = 90, 3_000_000
 """Of the 100 items and the 4 MB that one transaction may hold."""
 

@@ -31,6 +31,9 @@ Request: TypeAlias = "dict[str, object]"
 GET_LIMIT, WRITE_LIMIT, TRANSACTION_LIMIT = 100, 25, 100
 """How many items one BatchGetItem, BatchWriteItem and TransactWriteItems take."""
 
+MAXIMUM_ITEM_BYTES = 300_000
+"""Our cap of one item's texts and vector, below DynamoDB's 400 KB so that names and counters always fit."""
+
 WORKERS = 24
 """Calls that go out at once: a subject with 5,000 memories is some 17 ranges of a page each."""
 

@@ -12,6 +12,7 @@ import json
 from datetime import datetime
 
 from lethe.adapters.dynamodb.attributes import float_text, time_text
+from lethe.adapters.dynamodb.database import MAXIMUM_ITEM_BYTES
 from lethe.adapters.dynamodb.failures import Item
 from lethe.adapters.dynamodb.models import MemoryRow
 from lethe.adapters.dynamodb.vectors import decode_vector, encode_vector
@@ -20,9 +21,6 @@ from lethe.domain.identity import Space
 from lethe.domain.json_values import canonical
 from lethe.domain.memory import Embedding, Memory, MemoryKind, MemoryStatus, Origin, Source
 from lethe.errors import TooLarge
-
-MAXIMUM_ITEM_BYTES = 300_000
-"""Our cap of one item's texts and vector, below DynamoDB's 400 KB so that names and counters always fit."""
 
 EMBEDDINGS = (("model", "vector"), ("second_model", "second_vector"))
 """The attributes that hold a memory's embedding, and its second one."""
