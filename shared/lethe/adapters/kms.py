@@ -12,15 +12,11 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
 from lethe.adapters.aws_logging import quiet_botocore
 from lethe.adapters.aws_session import aws_session
+from lethe.domain.receipt import ALGORITHM, STATEMENT_BYTES
 from lethe.errors import LetheError, Throttled, Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_kms.client import KMSClient
-
-ALGORITHM: Final = "ECDSA_SHA_256"
-"""On a key of the curve P-256; KMS hashes the message itself (``MessageType=RAW``)."""
-
-MESSAGE_BYTES: Final = 4096
 
 _THROTTLED: Final = frozenset(("ThrottlingException", "LimitExceededException", "RequestLimitExceeded"))
 
@@ -40,9 +36,9 @@ class KmsSigner:
 
     def sign(self, message: bytes) -> bytes:
         """One call. Raises Unavailable or Throttled, and ValueError on a message that KMS would refuse."""
-        if not 0 < len(message) <= MESSAGE_BYTES:
-            raise ValueError(f"a signed message has 1 to {MESSAGE_BYTES} bytes")
-        with _translated():
+        if not 0 < len(message) <= STATEMENT_BYTES:
+            raise ValueError(f"a signed message has 1 to {STATEMENT_BYTES} bytes")
+        with _translated():  # KMS hashes a RAW message itself
             answer = self._kms().sign(KeyId=self.key_id, Message=message, MessageType="RAW", SigningAlgorithm=ALGORITHM)
         return answer["Signature"]
 

@@ -8,14 +8,12 @@ import secrets
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from lethe.domain.receipt import ALGORITHM
 from lethe.errors import Unavailable
-
-ALGORITHM: Final = "ECDSA_SHA_256"
 
 
 class LocalSigner:

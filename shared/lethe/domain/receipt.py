@@ -37,6 +37,8 @@ FORMAT: Final = 1
 
 STATEMENT_BYTES: Final = 4096
 """Most bytes that KMS signs as they are."""
+ALGORITHM: Final = "ECDSA_SHA_256"
+"""What receipts are signed with, in the words of KMS, on a key of the curve P-256."""
 
 _DELETING: Final = (
     StepName.INDEX,

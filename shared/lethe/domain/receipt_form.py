@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import MemoryKind
-from lethe.domain.receipt import FORMAT, KIND
+from lethe.domain.receipt import ALGORITHM, FORMAT, KIND
 from lethe.domain.residuals import Basis, Carries
 from lethe.domain.times import parse_rfc3339
 
@@ -228,7 +228,7 @@ RECEIPT: Final = members(
                 "outside": each(_NAME),
             }
         ),
-        "signing": members({"algorithm": one_of("ECDSA_SHA_256"), "key_id": _LINE, "public_key_sha256": _HASH}),
+        "signing": members({"algorithm": one_of(ALGORITHM), "key_id": _LINE, "public_key_sha256": _HASH}),
     }
 )
 """What ``receipt`` must look like."""
@@ -237,7 +237,7 @@ DOCUMENT: Final = members(
     {
         "receipt": RECEIPT,
         "statement": _LINE,
-        "signature": members({"algorithm": one_of("ECDSA_SHA_256"), "key_id": _LINE, "value": _LINE}),
+        "signature": members({"algorithm": one_of(ALGORITHM), "key_id": _LINE, "value": _LINE}),
     }
 )
 """What the whole document must look like."""
