@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from lethe.domain.memory import Memory
 from lethe.domain.relevance.features import FEATURE_NAMES
 from lethe.domain.relevance.lexical import Ints
-from lethe.domain.relevance.ranking import Leg as RankedLeg
-from lethe.domain.relevance.ranking import Ranking
+from lethe.domain.relevance.ranking import LegScores, Ranking
 from lethe.domain.search import Candidate, Leg
 
 
@@ -42,7 +41,7 @@ def ranked_candidates(memories: Sequence[Memory], places: Ints, ranking: Ranking
     )
 
 
-def _legs(name: str, leg: RankedLeg, places: Ints) -> list[tuple[Leg, ...]]:
+def _legs(name: str, leg: LegScores, places: Ints) -> list[tuple[Leg, ...]]:
     """The place of each in this leg; nothing where the leg did not find it."""
     hits = [True] * len(places) if leg.hits is None else leg.hits[places].tolist()
     ranked = zip(leg.ranks_of(places).tolist(), leg.scores[places].tolist(), hits, strict=True)

@@ -28,7 +28,7 @@ from lethe.domain.relevance import (
 from lethe.domain.relevance.features import FEATURE_NAMES, Bm25, bm25, cosines, covered_mass
 from lethe.domain.relevance.gate import logit_lost, relevance
 from lethe.domain.relevance.model import CosineScale
-from lethe.domain.relevance.ranking import Leg, estimate_scale, reciprocal_rank_fusion
+from lethe.domain.relevance.ranking import LegScores, estimate_scale, reciprocal_rank_fusion
 from lethe.domain.text import analyse_query, tokenize
 
 LOCAL = "local/minilm-use@1"
@@ -329,23 +329,24 @@ def test_statistics_give_the_rarest_weight_to_what_was_never_said() -> None:
 
 
 def test_reciprocal_rank_fusion() -> None:
-    legs = [Leg(np.array([3.0, 1.0], np.float32))] * 2
+    legs = [LegScores(np.array([3.0, 1.0], np.float32))] * 2
     assert reciprocal_rank_fusion(legs) == pytest.approx([2 / 61, 2 / 62])
 
 
 def test_equal_scores_rank_in_the_order_given() -> None:
-    assert Leg(np.array([0.0, 2.0, 0.0, 2.0], np.float32)).ranks.tolist() == [3, 1, 4, 2]
+    assert LegScores(np.array([0.0, 2.0, 0.0, 2.0], np.float32)).ranks.tolist() == [3, 1, 4, 2]
 
 
 def test_the_ranks_of_a_few_are_those_among_all() -> None:
     rng = np.random.default_rng(3)
     for size in (1, 2, 50):
-        leg = Leg(rng.integers(0, 8, size).astype(np.float32))  # with many ties, as words that nobody said make them
+        # With many ties, as words that nobody said make them.
+        leg = LegScores(rng.integers(0, 8, size).astype(np.float32))
         places = rng.permutation(size)[: max(size // 2, 1)].astype(np.int32)
 
         assert leg.ranks_of(places).tolist() == leg.ranks[places].tolist()
 
 
 def test_what_a_leg_did_not_find_is_behind_what_it_found() -> None:
-    leg = Leg(np.array([0.1, -0.4, 0.3], np.float32), np.array([False, True, True]))
+    leg = LegScores(np.array([0.1, -0.4, 0.3], np.float32), np.array([False, True, True]))
     assert leg.ranks_of(np.arange(3, dtype=np.int32)).tolist() == [3, 2, 1]

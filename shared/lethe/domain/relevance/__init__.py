@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from lethe.domain.relevance.fitted import DEFAULT_THRESHOLD, relevance_model
     from lethe.domain.relevance.lexical import LexicalIndex, TermStatistics
     from lethe.domain.relevance.model import RelevanceModel
-    from lethe.domain.relevance.ranking import Leg, Ranking, query_terms, rank
+    from lethe.domain.relevance.ranking import LegScores, Ranking, query_terms, rank
 
 __all__ = [
     "DEFAULT_THRESHOLD",
     "Candidates",
     "Document",
-    "Leg",
+    "LegScores",
     "LexicalIndex",
     "Ranking",
     "RelevanceModel",
@@ -42,7 +42,7 @@ _MODULES = {
     "Candidates": "candidates",
     "DEFAULT_THRESHOLD": "fitted",
     "Document": "documents",
-    "Leg": "ranking",
+    "LegScores": "ranking",
     "LexicalIndex": "lexical",
     "Ranking": "ranking",
     "RelevanceModel": "model",

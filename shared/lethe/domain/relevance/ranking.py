@@ -19,7 +19,7 @@ _NARROWEST: Final = 0.02
 
 
 @immutable
-class Leg:
+class LegScores:
     """One leg of the search: the raw score of each candidate, and whether the leg found it at all, both of shape (n,).
 
     Without ``hits`` it found all of them.
@@ -66,8 +66,8 @@ class Ranking:
     order: Ints
     scores: Floats
     relevance: Floats
-    words: Leg
-    vectors: Leg
+    words: LegScores
+    vectors: LegScores
     features: Features
     facts: GateFacts | None
     version: str
@@ -108,8 +108,8 @@ def rank(
         order=np.lexsort((-scores, -relevant)).astype(np.int32),
         scores=scores,
         relevance=relevant,
-        words=Leg(np.expm1(features.bm25), features.bm25 > 0),
-        vectors=Leg(raw, compared(query_vector, candidates.vectors)),
+        words=LegScores(np.expm1(features.bm25), features.bm25 > 0),
+        vectors=LegScores(raw, compared(query_vector, candidates.vectors)),
         features=features,
         facts=facts,
         version=model.version,
@@ -146,6 +146,6 @@ def estimate_scale(vectors: Floats, prior: CosineScale, trusted: bool = False) -
     )
 
 
-def reciprocal_rank_fusion(legs: Sequence[Leg], k: int = 60) -> Floats:
+def reciprocal_rank_fusion(legs: Sequence[LegScores], k: int = 60) -> Floats:
     """Plain RRF over ``legs`` (Cormack, Clarke, Buettcher 2009), kept as the yardstick of the benchmark."""
     return np.asarray(sum(1.0 / (k + leg.ranks) for leg in legs), np.float32)
