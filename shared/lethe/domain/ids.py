@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from typing import Final
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", re.ASCII)
+ULID: Final = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+"""A regular expression; an id of ours is a prefix and one of these."""
+_ULID: Final = re.compile(ULID, re.ASCII)
 
 WRITER_LIVES = timedelta(seconds=90)
 """Longer than a request takes from making an id to writing what it names, with clocks that differ (docs/adr/0006). Who

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from lethe.domain import ids
 from lethe.domain.immutable import immutable
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import MemoryKind
@@ -45,7 +46,6 @@ class Fault:
 
 Check: TypeAlias = Callable[[JsonValue, str], Iterator[Fault]]
 
-_ULID: Final = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _MOST: Final = 2**53
 """Whole numbers up to here are the same in every language."""
 
@@ -169,7 +169,7 @@ _KEYED: Final = text("[0-9a-f]{32}")
 _NAME: Final = text("[a-z][a-z0-9_]{0,63}")
 _LINE: Final = text(r"[^\x00-\x1f\x7f]{1,2048}")
 _TENANT: Final = text("[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
-_MEMORY: Final = text("mem_" + _ULID)
+_MEMORY: Final = text(ids.MEMORY + ids.ULID)
 
 _SCOPES: Final[Mapping[str, Check]] = {
     "tenant": members({"tenant": true}),
@@ -190,13 +190,13 @@ RECEIPT: Final = members(
     {
         "type": one_of(KIND),
         "format": whole(FORMAT, FORMAT),
-        "id": text("rc_" + _ULID),
+        "id": text(ids.RECEIPT + ids.ULID),
         "n": whole(1, 10**10 - 1),
         "previous": _HASH,
         "issued_at": time,
         "tenant": _TENANT,
         "subject": optional(_KEYED),
-        "erasure": text("er_" + _ULID),
+        "erasure": text(ids.ERASURE + ids.ULID),
         "scope": _scope,
         "epochs": optional(members({"first": whole(1, 1), "last": whole(1)})),
         "requested_at": time,

@@ -14,6 +14,7 @@ from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Caller, Permission, Space
 from lethe.domain.json_values import canonical
 from lethe.entry.about import spoken_of
+from lethe.entry.api.types import CLIENT_ID
 from lethe.entry.auditing import Auditor
 from lethe.entry.authorizer import caller_of
 from lethe.entry.call import Answer, Call
@@ -36,7 +37,7 @@ from lethe.errors import (
 Operation = Callable[[Call], Answer]
 OpenSpace = Callable[[Caller, str | None], Space]
 
-_CLIENT_ID: Final = re.compile(r"[A-Za-z0-9._:\-]{1,128}", re.ASCII)
+_CLIENT_ID: Final = re.compile(CLIENT_ID, re.ASCII)
 _WHILE_FENCED: Final = frozenset(
     (
         "begin_erasure",

@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from lethe import __version__
 from lethe.entry.api.memories import BatchItem
+from lethe.entry.api.types import CLIENT_ID
 from lethe.entry.idempotency import REPLAYED_HEADER
 from lethe.entry.problems import CONTENT_TYPE
 from lethe.entry.routes import ROUTES, Route
@@ -21,7 +22,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | Node | None"
 
 _REF: Final = "#/components/schemas/{model}"
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
-_CLIENT_ID: Final[Node] = {"type": "string", "pattern": "^[A-Za-z0-9._:\\-]{1,128}$"}
+_CLIENT_ID: Final[Node] = {"type": "string", "pattern": f"^{CLIENT_ID}$"}
 _PATH_SCHEMAS: Final[dict[str, Node]] = {
     "session_id": _CLIENT_ID,
     "key": _CLIENT_ID,

@@ -149,7 +149,9 @@ UserId = Annotated[
     ),
     AfterValidator(_user_id),
 ]
-ClientId = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:\-]{1,128}$")]
+CLIENT_ID: Final = r"[A-Za-z0-9._:\-]{1,128}"
+"""The form of session ids, entity keys and names of holds, which clients choose; in paths too."""
+ClientId = Annotated[str, Field(pattern=f"^{CLIENT_ID}$")]
 Metadata = Annotated[dict[str, JsonValue], JsonBytes(METADATA_BYTES), AfterValidator(_json_bytes(METADATA_BYTES))]
 EntityValue = Annotated[JsonValue, JsonBytes(ENTITY_VALUE_BYTES), AfterValidator(_json_bytes(ENTITY_VALUE_BYTES))]
 Content = Annotated[str, _text_of(MESSAGE_BYTES), AfterValidator(at_most_bytes(MESSAGE_BYTES))]
