@@ -42,9 +42,9 @@ class Prepared:
         return self.data.conversations[conversation].fold
 
 
-def prepare(data: DataSet, embedder: Embedder | None, cache: Path, half: bool = False) -> Prepared:
-    """Embed and index ``data``; ``half`` stores the vectors as float16, as the tables do."""
-    candidates = {name: _candidates(c, embedder, cache, half) for name, c in data.conversations.items()}
+def prepare(data: DataSet, embedder: Embedder | None, cache: Path) -> Prepared:
+    """Embed and index ``data``."""
+    candidates = {name: _candidates(c, embedder, cache) for name, c in data.conversations.items()}
     texts = [question.text for question in data.questions]
     vectors = cached(embedder, texts, cache) if embedder else None
     asked = tuple(
@@ -54,13 +54,12 @@ def prepare(data: DataSet, embedder: Embedder | None, cache: Path, half: bool = 
     return Prepared(data, candidates, asked)
 
 
-def _candidates(conversation: Conversation, embedder: Embedder | None, cache: Path, half: bool) -> Candidates:
+def _candidates(conversation: Conversation, embedder: Embedder | None, cache: Path) -> Candidates:
     documents = conversation.documents
     if embedder is None:
         return Candidates.build(documents, np.empty((len(documents), 0), np.float32))
     texts = [embedding_text(d.speaker, None, d.text, d.context) for d in documents]
-    vectors = cached(embedder, texts, cache)
-    return Candidates.build(documents, vectors.astype(np.float16) if half else vectors)
+    return Candidates.build(documents, cached(embedder, texts, cache))
 
 
 def own_rankings(prepared: Prepared, model: RelevanceModel) -> Iterator[tuple[Question, Ranking]]:

@@ -46,9 +46,8 @@ class Screen:
 class FunctionOutput(io.TextIOBase):
     """Stands in for standard output while functions run: turns their JSON log lines into text, drops metrics."""
 
-    def __init__(self, screen: Screen, level: int = logging.INFO) -> None:
+    def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._level = level
         self._rest = threading.local()
 
     def writable(self) -> bool:
@@ -73,7 +72,7 @@ class FunctionOutput(io.TextIOBase):
             return None  # metrics in CloudWatch's embedded format
         level = str(record.get("level", "INFO"))
         # Every served request has its own line already.
-        if record.get("message") == "served" or logging.getLevelNamesMapping().get(level, 0) < self._level:
+        if record.get("message") == "served" or logging.getLevelNamesMapping().get(level, 0) < logging.INFO:
             return None
         extra = " ".join(f"{name}={_short(value)}" for name, value in record.items() if name not in _STANDARD)
         colour = "31" if level in ("ERROR", "CRITICAL") else "33" if level == "WARNING" else "2"

@@ -24,9 +24,9 @@ _MOST = 10
 class QueueDeadLetters:
     """``DeadLetters`` in an SQS queue."""
 
-    def __init__(self, region: str, url: str, endpoint: str | None = None) -> None:
+    def __init__(self, region: str, url: str) -> None:
         config = Config(connect_timeout=1, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 3})
-        client = get_session().create_client("sqs", region_name=region, endpoint_url=endpoint, config=config)
+        client = get_session().create_client("sqs", region_name=region, config=config)
         self._client = cast("SQSClient", client)
         self._url = url
 

@@ -23,6 +23,7 @@ Json: TypeAlias = "dict[str, JsonValue]"
 _FIRST_WAIT: Final = 0.05
 _LONGEST_WAIT: Final = 2.0
 _LEAST_SECONDS: Final = 0.05
+_LOOK_SECONDS: Final = 10.0
 _CONNECTIONS: Final = 16
 
 
@@ -132,10 +133,11 @@ class Cluster:
         )
         return answer if isinstance(answer, dict) else {}
 
-    def exists(self, name: str, within: float = 10.0) -> bool:
+    def exists(self, name: str) -> bool:
         """Whether there is an index or alias of this name."""
         found = self._until(
-            within, lambda left: {"found": self._client.indices.exists(index=name, params={"request_timeout": left})}
+            _LOOK_SECONDS,
+            lambda left: {"found": self._client.indices.exists(index=name, params={"request_timeout": left})},
         )
         return bool(found["found"])
 

@@ -25,6 +25,8 @@ MOST_BYTES: Final = 5_000_000
 """Of one request; small managed instance types take twice as much."""
 MOST_CHANGES: Final = 500
 _LISTED: Final = 5_000
+_UPKEEP_SECONDS: Final = 30.0
+"""Of a request, its repetitions included, that no stream's batch waits for."""
 _CLEARINGS: Final = 40
 """Rounds of 5,000 entries: ten times as many as the largest subject that is planned for."""
 _REMOVED_FOR_GOOD: Final = 2**62
@@ -55,7 +57,7 @@ class OpenSearchWriter:
             outcomes.extend(_outcome(result) for result in results)
         return tuple(self._settled(changes, outcomes, within))
 
-    def clear(self, space: Space, within: float = 30.0) -> int:
+    def clear(self, space: Space) -> int:
         """Remove every entry of ``space``, its mark too; how many went.
 
         What was applied a moment ago is shown first: a removal by query passes over it, and counts what was removed
@@ -64,39 +66,39 @@ class OpenSearchWriter:
         """
         removed = 0
         for _ in range(_CLEARINGS):
-            self.refresh(within)
-            listed = [found for kind in (MEMORY, MARK) for found in self._listed(space, kind, within)]
+            self.refresh()
+            listed = [found for kind in (MEMORY, MARK) for found in self._listed(space, kind)]
             if not listed:
                 return removed
             for start in range(0, len(listed), MOST_CHANGES):
                 lines = [
                     {"delete": self._place(space) | {"_id": found}} for found in listed[start : start + MOST_CHANGES]
                 ]
-                results = self._cluster.bulk(self._name, ndjson(lines), within)
+                results = self._cluster.bulk(self._name, ndjson(lines), _UPKEEP_SECONDS)
                 removed += sum(_outcome(result) is Outcome.APPLIED for result in results)
         raise Unavailable("some entries of the space could not be removed")
 
-    def _listed(self, space: Space, kind: str, within: float) -> list[str]:
+    def _listed(self, space: Space, kind: str) -> list[str]:
         """The ``_id`` of the entries of a space that searches see, at most one page: it is asked for again."""
         body: Json = {
             "size": _LISTED,
             "_source": ["memory_id"] if kind == MEMORY else ["written"],
             "query": {"bool": {"filter": cast("list[Json]", inside(space, kind))}},
         }
-        answer = self._cluster.search(self._name, body, within)
+        answer = self._cluster.search(self._name, body, _UPKEEP_SECONDS)
         return [str(hit["_id"]) for hit in cast("list[Json]", cast(Json, answer["hits"])["hits"])]
 
     def _place(self, space: Space) -> Json:
         return {"routing": space.subject} if self._cluster.abilities.routing else {}
 
-    def refresh(self, within: float = 30.0) -> None:
+    def refresh(self) -> None:
         """Asked for where it can be; else waited for, with as much again for shards that are late."""
         if self._cluster.abilities.refreshes:
-            self._cluster.call("POST", f"/{self._name}/_refresh", within=within)
+            self._cluster.call("POST", f"/{self._name}/_refresh", within=_UPKEEP_SECONDS)
         else:
             self._sleep(2.0 * self._cluster.abilities.refresh_seconds)
 
-    def page(self, limit: int, start: str | None, within: float = 30.0) -> Page[Indexed]:
+    def page(self, limit: int, start: str | None) -> Page[Indexed]:
         """All entries of all spaces, for the reconciler; by subject, epoch and memory, at most ``limit``."""
         body: Json = {
             "size": limit,
@@ -107,14 +109,14 @@ class OpenSearchWriter:
         if start is not None:
             subject, epoch, memory_id = start.split(" ")
             body["search_after"] = [subject, int(epoch), memory_id]
-        answer = self._cluster.search(self._name, body, within)
+        answer = self._cluster.search(self._name, body, _UPKEEP_SECONDS)
         found = [_indexed(cast(Json, hit["_source"])) for hit in cast("list[Json]", cast(Json, answer["hits"])["hits"])]
         return Page(tuple(found), _after(found[-1]) if len(found) == limit else None)
 
-    def versions(self, space: Space, memory_ids: Sequence[str], within: float = 30.0) -> dict[str, int]:
+    def versions(self, space: Space, memory_ids: Sequence[str]) -> dict[str, int]:
         """One read by ids, which does not wait for a refresh."""
         docs = [self._named(space, memory_id) | {"_source": ["version"]} for memory_id in memory_ids]
-        found = self._found(docs, within)
+        found = self._found(docs, _UPKEEP_SECONDS)
         return {
             memory_id: cast(int, cast(Json, found[entry_id(space, memory_id)]["_source"])["version"])
             for memory_id in memory_ids
