@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace, around: Surroundings, output: Output) -> N
     with told():
         findings = act(around.build_reconciler(environment), lambda found: progress.show(_compared(found)))
     progress.end()
-    _tell(_counts(findings, mended=options.action != "check"), output)
+    output.counts(_counts(findings, mended=options.action != "check"))
     if findings.left:
         raise CommandError(_what_is_left(findings))
 
@@ -102,7 +102,7 @@ def _reembed(options: argparse.Namespace, around: Surroundings, output: Output) 
     with told():
         done = around.build_reembedder(environment).run(lambda done: progress.show(_embedded(done)))
     progress.end()
-    _tell(asdict(done), output)
+    output.counts(asdict(done))
 
 
 def _embedded(done: Reembedded) -> str:
@@ -115,10 +115,3 @@ def _of_the_second(environment: Mapping[str, str]) -> Mapping[str, str]:
         raise UsageError("there is no second embedder: deploy with SecondEmbedder, or set LETHE_SECOND_EMBEDDER")
     exchanged = zip((*EMBEDDER, *SECOND), (*SECOND, *EMBEDDER), strict=True)
     return {**environment, **{name: environment.get(other, "") for name, other in exchanged}}
-
-
-def _tell(numbers: Mapping[str, int], output: Output) -> None:
-    if output.as_json:
-        output.json(numbers)
-        return
-    output.table(("", "count"), [(name.replace("_", " "), str(value)) for name, value in numbers.items()])

@@ -38,10 +38,7 @@ def _replay(options: argparse.Namespace, around: Surroundings, output: Output) -
     with told():
         done = around.build_replay(environment).run(lambda done: progress.show(_fenced(done)), options.backup_of)
     progress.end()
-    if output.as_json:
-        output.json(asdict(done))
-    else:
-        output.table(("", "count"), [(name, str(value)) for name, value in asdict(done).items()])
+    output.counts(asdict(done))
 
 
 def _fenced(done: Replayed) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -29,6 +29,13 @@ class Output:
         for row in (header, *rows):
             cells = (cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True))
             self.line("  ".join(cells).rstrip())
+
+    def counts(self, numbers: Mapping[str, int]) -> None:
+        """Print what a run counted, in either form."""
+        if self.as_json:
+            self.json(numbers)
+        else:
+            self.table(("", "count"), [(name.replace("_", " "), str(value)) for name, value in numbers.items()])
 
 
 def utc(moment: datetime) -> str:
