@@ -11,7 +11,9 @@ UNDER_WAY = frozenset({"accepted", "running"})
 
 @dataclass(frozen=True, slots=True)
 class ErasureStep:
-    """One step (`pending`, `running` or `done`): how many items it found and deleted, and how often it was begun."""
+    """One step (`pending`, `running`, `done` or `failed`): how many items it found and deleted, and how often it was
+    worked on. `failed` is the step at which a failed erasure gave up.
+    """
 
     name: str
     state: str
@@ -55,7 +57,7 @@ class Erasure:
     nobody since `unreadable_since`; None when it was too much for one request, and is still being deleted.
     `scope` names a session by a keyed hash. `held` is how many records the legal holds named in `holds` keep;
     `receipts` are the ids of all its receipts, `receipt_id` is the newest. `failure` is a code, when it failed: the
-    service then tries again by itself.
+    service then tries again by itself, soon after `retry_at`, or at once when the erasure is asked for again.
     """
 
     id: str
@@ -69,9 +71,15 @@ class Erasure:
     held: int
     holds: tuple[str, ...]
     failure: str | None
+    retry_at: datetime | None
     receipt_id: str | None
     receipts: tuple[str, ...]
     raw: JsonObject = field(repr=False, compare=False)
+
+    @property
+    def failed_step(self) -> str | None:
+        """The step at which it gave up, when it failed."""
+        return next((step.name for step in self.steps if step.state == "failed"), None)
 
     @property
     def under_way(self) -> bool:
@@ -94,6 +102,7 @@ class Erasure:
             held=fields.integer("held", 0),
             holds=fields.texts("holds"),
             failure=fields.optional_text("failure"),
+            retry_at=fields.optional_time("retry_at"),
             receipt_id=fields.optional_text("receipt_id"),
             receipts=fields.texts("receipts"),
             raw=data,

@@ -77,7 +77,7 @@ def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> 
         output.line(f"{scope_words(erasure.scope)}, asked for at {erasure.requested_at:%Y-%m-%d %H:%M:%S} UTC")
         _describe(erasure, output)
         output.line()
-        header = ("step", "state", "found", "deleted", "begun")
+        header = ("step", "state", "found", "deleted", "attempts")
         output.table(
             header,
             [(s.name, s.state, str(s.found), str(s.deleted), str(s.attempts)) for s in erasure.steps],
@@ -122,4 +122,9 @@ def _row(erasure: Erasure) -> tuple[str, ...]:
 
 def _fail_if_failed(erasure: Erasure) -> None:
     if erasure.state == "failed":
-        raise CommandError(f"{erasure.id} failed ({erasure.failure or 'no reason given'}); the service tries again")
+        step = "" if erasure.failed_step is None else f" at the step {erasure.failed_step}"
+        again = "soon" if erasure.retry_at is None else f"soon after {erasure.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+        raise CommandError(
+            f"{erasure.id} failed{step} ({erasure.failure or 'no reason given'}); the service tries again {again}, "
+            "or at once when the same is asked for again"
+        )

@@ -56,16 +56,19 @@ class StepName(StrEnum):
 
 
 class StepState(StrEnum):
-    """Where a step stands."""
+    """Where a step stands. ``failed`` is the one at which a failed erasure gave up."""
 
     PENDING = "pending"
     RUNNING = "running"
     DONE = "done"
+    FAILED = "failed"
 
 
 @immutable
 class Step:
-    """One step: how many items it found and deleted, how often it was begun, and where it goes on (``cursor``)."""
+    """One step: how many items it found and deleted, how often a task worked on it (failures among them), and where it
+    goes on (``cursor``).
+    """
 
     name: StepName
     state: StepState = StepState.PENDING
@@ -178,8 +181,10 @@ class Erasure:
 
 
 def all_steps(steps: Iterable[Step] = ()) -> tuple[Step, ...]:
-    """Every step in order; those that are not among ``steps`` are still to come."""
-    known = {step.name: step for step in steps}
+    """Every step in order. The first is done where these stand, which is in the ledger; those that are not among
+    ``steps`` are still to come.
+    """
+    known = {step.name: step for step in (Step(StepName.LEDGER, StepState.DONE, attempts=1), *steps)}
     return tuple(known.get(name, Step(name)) for name in StepName)
 
 
@@ -187,11 +192,11 @@ def restarted(erasure: Erasure, now: datetime) -> Erasure:
     """The erasure as it begins another run: every step is done again. What went is what had been found; the rest is
     counted anew.
     """
-    steps = tuple(replace(step, state=StepState.PENDING, cursor=None, found=step.deleted) for step in erasure.steps)
+    steps = (replace(step, state=StepState.PENDING, cursor=None, found=step.deleted) for step in erasure.steps)
     return replace(
         erasure,
         state=ErasureState.ACCEPTED,
-        steps=steps,
+        steps=all_steps(step for step in steps if step.name is not StepName.LEDGER),
         failure=None,
         ended_at=None,
         holds=(),
@@ -200,6 +205,29 @@ def restarted(erasure: Erasure, now: datetime) -> Erasure:
         starts=erasure.starts + 1,
         touched_at=now,
     )
+
+
+def given_up(erasure: Erasure, why: str, now: datetime) -> Erasure:
+    """The erasure as it fails, for the reason ``why``: at the last step that was begun and not done, or where none was,
+    at the first that is to come.
+    """
+    begun = [step for step in erasure.steps if step.state is StepState.RUNNING]
+    to_come = [step for step in erasure.steps if step.state is StepState.PENDING]
+    for step in (*begun[-1:], *to_come[:1])[:1]:
+        erasure = erasure.with_step(replace(step, state=StepState.FAILED))
+    return replace(erasure, state=ErasureState.FAILED, failure=why, ended_at=now)
+
+
+FIRST_REST, LONGEST_REST = timedelta(minutes=5), timedelta(hours=6)
+"""How long an erasure that failed rests before it is started again: twice as long after each further run."""
+
+
+def rests_until(erasure: Erasure) -> datetime | None:
+    """When a failed erasure is due again; None for any other."""
+    if erasure.state is not ErasureState.FAILED:
+        return None
+    rest = min(FIRST_REST * (1 << min(erasure.starts - 1, 10)), LONGEST_REST)
+    return (erasure.touched_at or erasure.requested_at) + rest
 
 
 DELETING: Final = (

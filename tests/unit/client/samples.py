@@ -63,6 +63,7 @@ def erasure(erasure_id: str = "er_1", **changes: object) -> dict[str, object]:
         "held": 0,
         "holds": [],
         "failure": None,
+        "retry_at": None,
         "receipt_id": "rc_1",
         "receipts": ["rc_1"],
     }

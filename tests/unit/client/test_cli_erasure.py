@@ -83,12 +83,17 @@ def test_erase_waits_for_the_end(tmp_path: Path) -> None:
 
 
 def test_erase_that_fails_is_status_1(tmp_path: Path) -> None:
-    failed = erasure(state="failed", failure="left_behind", receipt_id=None, receipts=[])
+    step = {"name": "verify", "state": "failed", "found": 0, "deleted": 0, "attempts": 2}
+    changes = {"steps": [step], "retry_at": "2026-05-04T09:12:00Z", "receipt_id": None, "receipts": []}
+    failed = erasure(state="failed", failure="left_behind", **changes)
     with StubService(begun(), Reply(200, failed), begun(), Reply(200, failed)) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 1
         assert "er_1: failed" in world.out
-        assert world.err == "lethe: er_1 failed (left_behind); the service tries again\n"
+        assert world.err == (
+            "lethe: er_1 failed at the step verify (left_behind); the service tries again soon after "
+            "2026-05-04 09:12:00 UTC, or at once when the same is asked for again\n"
+        )
         assert world.run("--json", "erase", "alice", "--wait") == 1
         assert json.loads(world.out)["state"] == "failed"
 
@@ -135,7 +140,7 @@ def test_one_erasure_is_shown(tmp_path: Path) -> None:
             "er_1: completed, unreadable since 2026-05-04 09:00:01 UTC",
             "receipt rc_1: lethe receipt show er_1",
             "",
-            "step      state  found  deleted  begun",
+            "step      state  found  deleted  attempts",
             "memories  done   3      3        1",
             "verified at 2026-05-04 09:01:00 UTC: 0 left",
         ]

@@ -109,10 +109,12 @@ class ReadReceipt(Query):
 
 
 class StepOut(Out):
-    """One step: how many items it found and deleted, and how often it was begun."""
+    """One step: how many items it found and deleted, and how often a task worked on it, failures among them. A step
+    that is ``failed`` is where a failed erasure gave up.
+    """
 
     name: str
-    state: Literal["pending", "running", "done"]
+    state: Literal["pending", "running", "done", "failed"]
     found: int
     deleted: int
     attempts: int
@@ -142,6 +144,8 @@ class ErasureOut(Out):
     held: int
     holds: list[str]
     failure: str | None
+    retry_at: TimeOut | None
+    """When a failed erasure is due to be started again by itself; asking for it again starts it at once."""
     receipt_id: str | None
     receipts: list[str]
 

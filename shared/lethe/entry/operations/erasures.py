@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pydantic import JsonValue, TypeAdapter
 
 from lethe.domain import ids
-from lethe.domain.erasure import Erasure, TheseMemories, WholeSubject
+from lethe.domain.erasure import Erasure, TheseMemories, WholeSubject, rests_until
 from lethe.domain.erasure_json import scope_json
 from lethe.domain.holds import Hold
 from lethe.domain.json_values import canonical
@@ -190,6 +190,7 @@ def _erasure_out(erasure: Erasure) -> ErasureOut:
         held=erasure.held,
         holds=list(erasure.holds),
         failure=erasure.failure,
+        retry_at=rests_until(erasure),
         receipt_id=erasure.receipt_id,
         receipts=list(erasure.receipts),
     )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Final, TypeAlias
 
 from lethe.domain import ids
 from lethe.domain.erasure import (
     DELETING,
     Erasure,
+    ErasureState,
     MemoriesWithin,
     OneSession,
     Scope,
     StepName,
+    StepState,
     TheseMemories,
     WholeSubject,
     WholeTenant,
@@ -22,9 +25,10 @@ from lethe.domain.erasure import (
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
 from lethe.domain.immutable import immutable
-from lethe.errors import Conflict, Forbidden, InvalidInput, NotFound, Throttled, Unavailable
+from lethe.errors import Conflict, Forbidden, InvalidInput, NotFound, Throttled, Unavailable, VersionConflict
 from lethe.ports import About, AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft, untold
 from lethe.services.erasure.partial import PartialDeletion
+from lethe.services.erasure.starting import start_again
 from lethe.services.erasure.stretch import Counted
 from lethe.services.pages import accepted_pages
 from lethe.services.spaces import Spaces
@@ -116,7 +120,7 @@ class ErasureRequests:
         if head is not None and head.state is SubjectState.ERASING and head.erasure is not None:
             running = self._ledger.read(caller.tenant, head.erasure)
             if running is not None:
-                return running
+                return self._pushed(running)
         epoch = FIRST_EPOCH if head is None else head.epoch
         if isinstance(wanted, WholeSubject):
             return self._subject(caller, subject, epoch, reason, erasure_id)
@@ -132,8 +136,19 @@ class ErasureRequests:
         standing = self._access.fence_tenant(caller.tenant, begun.id)
         if standing != begun.id:
             self._ledger.withdraw(begun)
-            return self.read(caller, standing)
-        return self._start(replace(begun, unreadable_since=self._clock.now()))
+            return self._pushed(self.read(caller, standing))
+        return self._start(_fenced(begun, self._clock.now()))
+
+    def _pushed(self, running: Erasure) -> Erasure:
+        """An erasure that is asked for again while it runs; one that failed does not rest any longer."""
+        if running.state is not ErasureState.FAILED:
+            return running
+        try:
+            return start_again(running, self._ledger, self._executions, self._clock)
+        except VersionConflict:
+            return running  # the tick was faster
+        except (Unavailable, Throttled):
+            return self._ledger.read(running.tenant, running.id) or running  # the next tick starts it
 
     def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None, erasure_id: str | None) -> Erasure:
         """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
@@ -142,8 +157,8 @@ class ErasureRequests:
         fenced = self._heads.fence(caller.tenant, subject, begun.id, epoch)
         if fenced.erasure is not None and fenced.erasure != begun.id:
             self._ledger.withdraw(begun)
-            return self.read(caller, fenced.erasure)
-        return self._start(replace(begun, unreadable_since=self._clock.now()))
+            return self._pushed(self.read(caller, fenced.erasure))
+        return self._start(_fenced(begun, self._clock.now()))
 
     def _of_part(
         self,
@@ -162,6 +177,7 @@ class ErasureRequests:
 
         What was found stands in the ledger before anything goes: so a request that dies has still counted right.
         """
+        new = new.with_step(replace(new.step(StepName.FENCE), state=StepState.RUNNING))
         for name, found in counted.found:
             new = new.with_step(replace(new.step(name), found=found))
         begun = self._ledger.begin(new)
@@ -174,7 +190,7 @@ class ErasureRequests:
                     raise
                 continue  # entries show nothing whose row is gone; the stream and the machine take them out
             step = begun.step(name)
-            begun = begun.with_step(replace(step, deleted=step.deleted + stretch.deleted))
+            begun = begun.with_step(replace(step, state=StepState.RUNNING, deleted=step.deleted + stretch.deleted))
             begun = replace(begun, holds=tuple(sorted({*begun.holds, *stretch.holds})))
             if not stretch.done:
                 done = False
@@ -240,6 +256,12 @@ class ErasureRequests:
         if head.epoch > FIRST_EPOCH:
             self._ledger.admit(caller.tenant, subject, head.epoch, self._clock.now())
         return head
+
+
+def _fenced(erasure: Erasure, now: datetime) -> Erasure:
+    """With its fence raised; what there is behind it is still to be counted."""
+    fence = replace(erasure.step(StepName.FENCE), state=StepState.RUNNING)
+    return replace(erasure.with_step(fence), unreadable_since=now)
 
 
 def _covers(caller: Caller, erasure: Erasure) -> bool:

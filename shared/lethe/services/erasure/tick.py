@@ -5,17 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from lethe.domain.erasure import Erasure, ErasureState, restarted
+from lethe.domain.erasure import Erasure, ErasureState, rests_until
 from lethe.domain.holds import still_keeps
 from lethe.errors import VersionConflict
 from lethe.ports import Clock, Executions, Holds, Ledger
+from lethe.services.erasure.starting import start_again
 
 UNTOUCHED_FOR: Final = timedelta(minutes=2)
 """An erasure that was asked for and that no machine has touched for so long was never started."""
 STUCK_AFTER: Final = timedelta(hours=1)
 """Longer than a step can go without a note in the ledger."""
-FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=5), timedelta(hours=6)
-"""How long a failed erasure rests before another run: twice as long each time."""
 
 
 class Tick:
@@ -35,22 +34,22 @@ class Tick:
             if erasure is None or not self._due(erasure):
                 continue
             try:
-                saved = self._ledger.save(restarted(erasure, self._clock.now()))
+                start_again(erasure, self._ledger, self._executions, self._clock)
             except VersionConflict:
                 continue  # somebody has just touched it: it runs
-            self._executions.start(tenant, erasure_id, saved.starts)
             started += 1
         return started
 
     def _due(self, erasure: Erasure) -> bool:
-        since = self._clock.now() - (erasure.touched_at or erasure.requested_at)
+        now, resting = self._clock.now(), rests_until(erasure)
+        since = now - (erasure.touched_at or erasure.requested_at)
         match erasure.state:
             case ErasureState.ACCEPTED:
                 return since >= UNTOUCHED_FOR
             case ErasureState.RUNNING:
                 return since >= STUCK_AFTER
             case ErasureState.FAILED:
-                return since >= min(FIRST_WAIT * (1 << min(erasure.starts, 10)), LONGEST_WAIT)
+                return resting is not None and now >= resting
             case ErasureState.COMPLETED_WITH_HOLDS:
                 return any(not still_keeps(self._holds.hold(erasure.tenant, name), erasure) for name in erasure.holds)
             case _:

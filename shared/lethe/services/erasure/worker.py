@@ -1,14 +1,16 @@
 """The tasks of the state machine: each does its part again and again until it is done, and notes it in the ledger.
 
 A task may be repeated, run twice at once, or be cut short anywhere: the effect comes first and the note after it, and
-every effect is such that doing it again changes nothing. Nothing but the tenant's name and the erasure's id comes in.
+every effect is such that doing it again changes nothing. What was found is noted before any of it goes, so that a note
+that was never made costs the work done again and no count. Nothing but the tenant's name and the erasure's id comes in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
+from datetime import timedelta
 from typing import Final
 
 from lethe.domain.erasure import (
@@ -21,6 +23,7 @@ from lethe.domain.erasure import (
     StepState,
     Verification,
     balanced,
+    given_up,
 )
 from lethe.domain.immutable import immutable
 from lethe.errors import LetheError, NotFound
@@ -34,6 +37,8 @@ ROUNDS: Final = 3
 """How often the first verification may send the deleting steps round again."""
 TO_RUN_ON: Final = 30.0
 """Seconds that must be left for another step within the same call."""
+NOTE_AFTER: Final = timedelta(seconds=1)
+"""How old the ledger's row may be before a call that goes on through several steps notes how far it is."""
 
 
 class LeftBehind(LetheError):
@@ -67,6 +72,8 @@ class Progress:
     cursor: str | None = None
     erasure: Erasure | None = None
     """The row, where more than the step changed in it."""
+    left_behind: bool = False
+    """Whether the erasure ends here, once this is noted."""
 
 
 class Worker:
@@ -88,7 +95,6 @@ class Worker:
         self._receipts = receipts
         self._clock = clock
         self._work: Mapping[StepName, Work] = {
-            StepName.LEDGER: self._begin,
             StepName.FENCE: self._fence,
             StepName.INDEX: self._delete,
             StepName.DERIVED: self._delete,
@@ -103,30 +109,64 @@ class Worker:
         }
 
     def run(self, task: StepName, tenant: str, erasure_id: str, time_left: TimeLeft) -> Done:
-        """A stretch of ``task``; once it is through, its successors up to the last deletion as well, each with a note
-        of its own, while there is time. The machine finds them done when it comes to them: its way from one task to
-        the next would be most of what the erasure of a small subject takes. The answer is about ``task`` alone.
+        """A stretch of ``task``; once it is through, its successors up to the last deletion as well, while there is
+        time. The machine finds them done when it comes to them: its way from one task to the next would be most of
+        what the erasure of a small subject takes. The answer is about ``task`` alone.
 
         Raises Unknown, LeftBehind, and what the ports raise, also for a successor: then the machine repeats ``task``,
         which is done, and goes on behind it.
         """
-        erasure = self._read(tenant, erasure_id)
-        if erasure.step(task).state is StepState.DONE:
-            return Done(True, state=erasure.state)
-        answer, erasure = self._stretch(erasure, task, time_left)
-        done, following = answer.done, _SUCCESSOR.get(task)
-        while done and following is not None and time_left() >= TO_RUN_ON:
-            if erasure.step(following).state is not StepState.DONE:
-                stretch, erasure = self._stretch(erasure, following, time_left)
-                done = stretch.done
-            following = _SUCCESSOR.get(following)
-        return answer
+        erasure = self._claimed(tenant, erasure_id)
+        done, following = True, None
+        if erasure.step(task).state is not StepState.DONE:
+            progress, row = self._stretch(erasure, task, time_left)
+            erasure = self._save(row)
+            if progress.left_behind:
+                raise LeftBehind
+            done, following = progress.done, _following(erasure, task)
+        if done:
+            erasure = self._run_on(erasure, task, time_left)
+        return Done(done, following, erasure.state)
 
-    def _stretch(self, erasure: Erasure, task: StepName, time_left: TimeLeft) -> tuple[Done, Erasure]:
-        """Some work on a step that is not done, noted; the row as it stands then."""
+    def _claimed(self, tenant: str, erasure_id: str) -> Erasure:
+        """The row, noted as running: what runs is not started again by the tick."""
+        erasure = self._read(tenant, erasure_id)
+        if erasure.state is ErasureState.ACCEPTED:
+            return self._save(replace(erasure, state=ErasureState.RUNNING))
+        return erasure
+
+    def _run_on(self, erasure: Erasure, task: StepName, time_left: TimeLeft) -> Erasure:
+        """The steps behind ``task`` up to the last deletion, as far as the time goes. Each note is a call, so steps
+        share one where they are quick; what the fence counts is noted before anything goes.
+        """
+        noted = erasure
+        for name in _BEHIND.get(task, ()):
+            if time_left() < TO_RUN_ON:
+                break
+            if erasure.step(name).state is StepState.DONE:
+                continue
+            progress, erasure = self._stretch(erasure, name, time_left)
+            if name is StepName.FENCE or self._is_old(noted):
+                noted = erasure = self._save(erasure)
+            if not progress.done:
+                break
+        return erasure if erasure is noted else self._save(erasure)
+
+    def _is_old(self, noted: Erasure) -> bool:
+        return noted.touched_at is None or self._clock.now() - noted.touched_at >= NOTE_AFTER
+
+    def _stretch(self, erasure: Erasure, task: StepName, time_left: TimeLeft) -> tuple[Progress, Erasure]:
+        """Some work on a step that is not done; the row as it stands then, to be noted. When the work raises, the row
+        up to there is noted, and that the step was begun.
+        """
         step = erasure.step(task)
         begun = replace(step, state=StepState.RUNNING, attempts=step.attempts + 1)
-        progress = self._work[task](erasure.with_step(begun), begun, time_left)
+        try:
+            progress = self._work[task](erasure.with_step(begun), begun, time_left)
+        except Exception:
+            with suppress(LetheError):  # the work failed, and so may the note: the first failure is the one to tell
+                self._save(erasure.with_step(begun))
+            raise
         row = progress.erasure or erasure.with_step(begun)
         worked = row.step(task)
         finished = replace(
@@ -135,15 +175,13 @@ class Worker:
             deleted=worked.deleted + progress.deleted,
             cursor=None if progress.done else progress.cursor,
         )
-        saved = self._save(row.with_step(finished))
-        return Done(progress.done, _following(saved, task), saved.state), saved
+        return progress, row.with_step(finished)
 
     def fail(self, tenant: str, erasure_id: str, why: str) -> None:
         """Write the honest end of a machine that gave up. ``why`` is the name of an error."""
         erasure = self._read(tenant, erasure_id)
         if not erasure.state.is_end:  # an execution of an earlier run may come late
-            now = self._clock.now()
-            self._save(replace(erasure, state=ErasureState.FAILED, failure=why[:64], ended_at=now))
+            self._save(given_up(erasure, why[:64], self._clock.now()))
 
     def _read(self, tenant: str, erasure_id: str) -> Erasure:
         erasure = self._ledger.read(tenant, erasure_id)
@@ -153,10 +191,6 @@ class Worker:
 
     def _save(self, erasure: Erasure) -> Erasure:
         return self._ledger.save(replace(erasure, touched_at=self._clock.now()))
-
-    def _begin(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
-        state = erasure.state if erasure.state.is_end else ErasureState.RUNNING
-        return Progress(True, erasure=replace(erasure, state=state))
 
     def _fence(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
         """The fence, if the request did not come to it, and what there is to delete then."""
@@ -202,8 +236,7 @@ class Worker:
         """What the first verification finds is deleted in another round; what the second finds ends the erasure."""
         rounds = sum(not verdict.is_clean for verdict in erasure.verified)
         if step.name is StepName.VERIFY or rounds >= ROUNDS:
-            self._save(erasure)
-            raise LeftBehind
+            return Progress(False, erasure=erasure, left_behind=True)
         pending = tuple(
             replace(each, state=StepState.PENDING, cursor=None) if each.name in DELETING else each
             for each in erasure.steps
@@ -236,4 +269,5 @@ def _following(erasure: Erasure, task: StepName) -> StepName | None:
 
 
 _TO_THE_LAST_DELETION: Final = (StepName.LEDGER, StepName.FENCE, *DELETING[:-1])
-_SUCCESSOR: Final = dict(pairwise(_TO_THE_LAST_DELETION))
+_BEHIND: Final = {name: _TO_THE_LAST_DELETION[n:] for n, name in enumerate(_TO_THE_LAST_DELETION, 1)}
+"""What one call goes on to, behind each task."""
