@@ -84,8 +84,14 @@ def test_erase_waits_for_the_end(tmp_path: Path) -> None:
 
 def test_erase_that_fails_is_status_1(tmp_path: Path) -> None:
     step = {"name": "verify", "state": "failed", "found": 0, "deleted": 0, "attempts": 2}
-    changes = {"steps": [step], "retry_at": "2026-05-04T09:12:00Z", "receipt_id": None, "receipts": []}
-    failed = erasure(state="failed", failure="left_behind", **changes)
+    failed = erasure(
+        state="failed",
+        failure="left_behind",
+        steps=[step],
+        retry_at="2026-05-04T09:12:00Z",
+        receipt_id=None,
+        receipts=[],
+    )
     with StubService(begun(), Reply(200, failed), begun(), Reply(200, failed)) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 1
