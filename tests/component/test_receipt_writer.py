@@ -74,9 +74,8 @@ def writer(
     now: datetime = LATER,
 ) -> ReceiptWriter:
     clock = FixedClock(now)
-    return ReceiptWriter(
-        receipts, holds or StandingHolds(), signer or FakeSigner(), retention, "table_scan", "0.1.0", clock
-    )
+    signer, holds = signer or FakeSigner(), holds or StandingHolds()
+    return ReceiptWriter(receipts, holds, signer, retention, lambda scope: "table_scan", "0.1.0", clock)
 
 
 def chain_in(receipts: Receipts, tenant: str, ids: list[str]) -> list[JsonObject]:

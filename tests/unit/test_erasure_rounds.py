@@ -23,10 +23,9 @@ STRETCHES = 5
 class InStretches:
     """A verifier that is asked five times before it has seen all."""
 
-    method = "table_scan"
-
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
+        self.method = verifier.method
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:
         number = int(cursor or 0) + 1

@@ -228,9 +228,8 @@ class Seen:
 class Verifier(Protocol):
     """Looks whether anything is left, by means that share nothing with what deletes."""
 
-    @property
-    def method(self) -> str:
-        """How it looks, for the receipt: ``table_scan`` or ``partition_query``."""
+    def method(self, scope: Scope) -> str:
+        """How it looks for what was within ``scope``, for the receipt: ``table_scan`` or ``partition_query``."""
         ...
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:

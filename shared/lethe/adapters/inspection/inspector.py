@@ -13,7 +13,7 @@ from lethe.adapters.inspection.index import Entries
 from lethe.adapters.inspection.judgement import ENTITIES, MEMORIES, SESSIONS, SUBJECTS, Facts, Reader
 from lethe.adapters.inspection.parts import Part
 from lethe.adapters.inspection.tables import Tables
-from lethe.domain.erasure import WholeSubject, WholeTenant
+from lethe.domain.erasure import Scope, WholeSubject, WholeTenant
 from lethe.domain.holds import Hold
 from lethe.errors import Throttled
 from lethe.ports import Search, Seen, TimeLeft
@@ -36,10 +36,12 @@ class Inspector:
         self._key = key
         self._whole_tables = whole_tables
 
-    @property
-    def method(self) -> str:
-        """How whole subjects are looked for."""
-        return "table_scan" if self._whole_tables else "partition_query"
+    def method(self, scope: Scope) -> str:
+        """How it looks for what was within ``scope``."""
+        return "table_scan" if self._scans(scope) else "partition_query"
+
+    def _scans(self, scope: Scope) -> bool:
+        return isinstance(scope, WholeTenant) or (self._whole_tables and isinstance(scope, WholeSubject))
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:
         """Tables stretch by stretch, then the index. Raises Unavailable or Throttled."""
@@ -56,7 +58,7 @@ class Inspector:
     ) -> str | None:
         """Where to go on, None at the end."""
         ended = Ended(search, Heads(self._tables, search.tenant), holds)
-        if isinstance(search.scope, WholeTenant) or self._whole_tables:
+        if self._scans(search.scope):
             cursor = self._scan(search, ended, cursor, time_left, count)
             if cursor is not None:
                 return cursor

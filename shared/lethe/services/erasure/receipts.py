@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from lethe.domain.chain import ChainEnd, hash_of
-from lethe.domain.erasure import Erasure
+from lethe.domain.erasure import Erasure, Scope
 from lethe.domain.holds import Hold, still_keeps
 from lethe.domain.json_values import JsonObject
 from lethe.domain.receipt import Place, Signing, VerifiedBy, build, receipt_id, signed, statement_of
@@ -27,7 +27,9 @@ class NoReceipt(LetheError):
 
 
 class ReceiptWriter:
-    """Writes receipts. ``method`` is the verifier's, ``version`` that of the code, ``retention`` that of the stack."""
+    """Writes receipts. ``method`` tells the verifier's for a scope, ``version`` is that of the code, ``retention`` that
+    of the stack.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class ReceiptWriter:
         holds: Holds,
         signer: Signer,
         retention: Retention,
-        method: str,
+        method: Callable[[Scope], str],
         version: str,
         clock: Clock,
     ) -> None:
@@ -43,7 +45,8 @@ class ReceiptWriter:
         self._holds = holds
         self._signer = signer
         self._retention = retention
-        self._verified_by = VerifiedBy(method, version)
+        self._method = method
+        self._version = version
         self._clock = clock
 
     def write(self, erasure: Erasure) -> str:
@@ -86,7 +89,8 @@ class ReceiptWriter:
         try:
             done = erasure.verified[-1].at if erasure.verified else erasure.requested_at
             remains = residuals(self._retention, done, bool(holds), erasure.is_whole)
-            receipt = build(identifier, place, erasure, erasure.verified, holds, remains, self._verified_by, signing)
+            verified_by = VerifiedBy(self._method(erasure.scope), self._version)
+            receipt = build(identifier, place, erasure, erasure.verified, holds, remains, verified_by, signing)
             statement = statement_of(receipt)
         except ValueError as error:
             raise NoReceipt(str(error)) from error

@@ -34,7 +34,7 @@ from lethe.services.erasure.verification import Looking
 from lethe.services.erasure.whole import WholeDeletion
 
 ROUNDS: Final = 3
-"""How often the first verification may send the deleting steps round again."""
+"""So many looks of the first verification may find something; each but the last sends the deleting steps round."""
 TO_RUN_ON: Final = 30.0
 """Seconds that must be left for another step within the same call."""
 NOTE_AFTER: Final = timedelta(seconds=1)
