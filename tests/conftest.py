@@ -13,6 +13,8 @@ import pytest
 from lethe.adapters.dynamodb import Database, TableNames, build_models, make_client
 from lethe.adapters.opensearch.flavours import Flavour
 from lethe.adapters.opensearch.known import KnownSubjects
+from lethe.entry.observability import PowertoolsEraseObserver, PowertoolsIndexObserver, PowertoolsObserver
+from lethe.entry.routes import ROUTES
 from lethe_local.dynoxide import HOW_TO_GET, Dynoxide, find_binary
 from lethe_local.moto_tables import MotoTables
 from lethe_local.opensearch_node import OpenSearchNode
@@ -30,6 +32,17 @@ pytest_plugins = ("tests.support.spreading",)
 # botocore signs requests even to loopback.
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loggers_of_the_run() -> None:
+    """The functions' loggers keep for ever the output that they were made with. It must be that of the run: the output
+    of a test that captures its own is closed when the test ends, and whatever logs after it would be told of that.
+    """
+    PowertoolsEraseObserver()
+    PowertoolsIndexObserver()
+    for function in {route.function for route in ROUTES}:
+        PowertoolsObserver(function)
 
 
 @pytest.fixture(scope="session")
