@@ -4,7 +4,7 @@ A tenant's trail has up to ``STRANDS`` chains, its strands. A chain takes one wr
 containers that write: each keeps to a strand as long as nobody else is there. Times order the whole, strands prove it.
 
 An entry says who (the keyed hash of an API key) did what (the operation's name) to whom (the keyed hash of a subject)
-and to which things (ids that Lethe made; sessions and entity keys as keyed hashes), when, and in which request. It is
+and to which things (ids that Lethe made; sessions, entity keys and holds as keyed hashes), when, and in which request. It is
 written beside the operation, so it tells what was begun and not how that ended.
 """
 
@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 @immutable
 class AuditEvent:
     """What is to be recorded. ``key`` and ``subject`` are keyed hashes; ``targets`` are ids that Lethe made, or
-    ``session:`` and ``entity:`` with a keyed hash.
+    ``session:``, ``entity:`` and ``hold:`` with a keyed hash.
     """
 
     tenant: str
