@@ -4,8 +4,8 @@ A tenant's trail has up to ``STRANDS`` chains, its strands. A chain takes one wr
 containers that write: each keeps to a strand as long as nobody else is there. Times order the whole, strands prove it.
 
 An entry says who (the keyed hash of an API key) did what (the operation's name) to whom (the keyed hash of a subject)
-and to which things (ids that Lethe made; sessions, entity keys and holds as keyed hashes), when, and in which request. It is
-written beside the operation, so it tells what was begun and not how that ended.
+and to which things (ids that Lethe made; sessions, entity keys and holds as keyed hashes), when, and in which request.
+It is written beside the operation, so it tells what was begun and not how that ended.
 """
 
 from __future__ import annotations
