@@ -134,8 +134,10 @@ class Erasure:
 
     ``epochs`` is the last epoch that it erases (0: none, as for the scopes that leave the subject readable, which are
     about the epoch ``epoch`` alone);
-    ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``starts`` counts
-    executions of the state machine, ``touched_at`` is when it was saved last; ``version`` counts saves.
+    ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``owed`` are memories that
+    a hold keeps though what they were made of goes: once that is gone, nothing else tells that they belong to what was
+    asked for; ``starts`` counts executions of the state machine, ``touched_at`` is when it was saved last; ``version``
+    counts saves.
     """
 
     id: str
@@ -152,6 +154,7 @@ class Erasure:
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()
     held: int = 0
+    owed: tuple[str, ...] = ()
     verified: tuple[Verification, ...] = ()
     receipts: tuple[str, ...] = ()
     ended_at: datetime | None = None
@@ -170,6 +173,11 @@ class Erasure:
         """Whether it is about whole subjects, whose epochs end with it, and not about parts of one."""
         return isinstance(self.scope, WholeSubject | WholeTenant)
 
+    def owing(self, memory_ids: Iterable[str]) -> Erasure:
+        """The same with these among what is owed."""
+        owed = {*self.owed, *memory_ids}
+        return self if len(owed) == len(self.owed) else replace(self, owed=tuple(sorted(owed)))
+
     def step(self, name: StepName) -> Step:
         """One of its steps."""
         return next((step for step in self.steps if step.name is name), Step(name))
@@ -181,7 +189,7 @@ class Erasure:
 
 
 def all_steps(steps: Iterable[Step] = ()) -> tuple[Step, ...]:
-    """Every step in order. The first is done where these stand, which is in the ledger; those that are not among
+    """Every step in order. The first is done where these stand, which is in the ledger; others that are not among
     ``steps`` are still to come.
     """
     known = {step.name: step for step in (Step(StepName.LEDGER, StepState.DONE, attempts=1), *steps)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from math import inf
 from typing import TypeVar
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from lethe.domain.identity import Caller
 from lethe.domain.immutable import immutable
-from lethe.ports import About, untold
+from lethe.ports import About, TimeLeft, untold
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -25,7 +25,7 @@ class Call:
     query: BaseModel | None
     body: BaseModel | None
     if_match: int | None = None
-    time_left: Callable[[], float] = lambda: inf
+    time_left: TimeLeft = lambda: inf
     """Seconds that the function may still run."""
     erasure_id: str | None = None
     """What an erasure that comes of this call is called."""

@@ -205,7 +205,7 @@ class Purge(Protocol):
 @immutable
 class Search:
     """What the verifier looks for: items of a tenant, or of one subject in it, of epochs up to ``epochs``; or, in the
-    epoch ``epoch`` that stays readable, what is within ``scope`` and was there at ``until``.
+    epoch ``epoch`` that stays readable, what is within ``scope`` and was there at ``until``, and the memories ``owed``.
     """
 
     tenant: str
@@ -214,6 +214,7 @@ class Search:
     epochs: int
     epoch: int
     until: datetime
+    owed: tuple[str, ...] = ()
 
 
 @immutable

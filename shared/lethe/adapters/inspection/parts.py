@@ -95,12 +95,14 @@ class Part:
         return explained(self._holds, facts, lambda each: facts)
 
     def _gone(self, seen: _Seen, anew: datetime | None) -> set[str]:
-        """Ids of memories that may not be there: those in the scope that no hold keeps, and all that rest on them."""
+        """Ids of memories that may not be there: those in the scope that no hold keeps, and all that rest on them, also
+        on such as are gone already (``owed``).
+        """
         scope = self._search.scope
         held = {memory_id for memory_id, facts in seen.newest.items() if self._kept(facts)}
         gone = {memory_id for memory_id, facts in seen.newest.items() if self._in_scope(facts, anew)}
         gone |= set(scope.memory_ids) if isinstance(scope, TheseMemories) else set()
-        gone -= held
+        gone = (gone - held) | set(self._search.owed)
         before = -1
         while len(gone) > before:
             before = len(gone)

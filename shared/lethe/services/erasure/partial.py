@@ -7,6 +7,7 @@ order is that of the steps: entries of the index, what was derived, the memories
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from typing import Final
@@ -54,6 +55,7 @@ class _Chosen:
     holds: tuple[str, ...]
     gone: tuple[str, ...] = ()
     """Memories that were named and have no row any more; an entry of theirs may still come late."""
+    owed: tuple[str, ...] = ()
 
 
 class PartialDeletion:
@@ -93,7 +95,7 @@ class PartialDeletion:
             (StepName.SESSIONS, len(chosen.sessions)),
         )
         nothing = not any(count for _, count in found)
-        return Counted(True, found, unreadable=nothing, held=chosen.held)
+        return Counted(True, found, unreadable=nothing, held=chosen.held, owed=chosen.owed)
 
     def demand(self, erasure: Erasure, version: int) -> None:
         """Raises VersionConflict unless ``version`` is the newest one of the single memory that goes."""
@@ -115,27 +117,31 @@ class PartialDeletion:
 
     def _delete(self, erasure: Erasure, space: Space, step: StepName, time_left: TimeLeft) -> Deleted:
         if step is StepName.SWEEP:
-            deleted = 0
+            swept = Deleted(True)
             for each in DELETING:
-                stretch = self._delete(erasure, space, each, time_left)
-                deleted += stretch.deleted
+                stretch = self._delete(erasure.owing(swept.owed), space, each, time_left)
+                swept = Deleted(stretch.done, swept.deleted + stretch.deleted, stretch.holds, owed=stretch.owed)
                 if not stretch.done:
-                    return Deleted(False, deleted, stretch.holds)
-            return Deleted(True, deleted, stretch.holds)
+                    break
+            return swept
         chosen = self._choose(erasure, space)
+        stretch = self._delete_chosen(erasure, space, step, chosen, time_left)
+        return replace(stretch, holds=chosen.holds, owed=chosen.owed)
+
+    def _delete_chosen(
+        self, erasure: Erasure, space: Space, step: StepName, chosen: _Chosen, time_left: TimeLeft
+    ) -> Deleted:
         match step:
             case StepName.INDEX:
-                return Deleted(True, self._unindex(space, chosen, time_left), chosen.holds)
+                return Deleted(True, self._unindex(space, chosen, time_left))
             case StepName.DERIVED:
                 return self._derived(erasure, space, chosen, time_left)
             case StepName.MEMORIES:
-                return self._delete_memories(space, chosen.memories, chosen.holds, time_left)
+                return self._delete_memories(space, chosen.memories, time_left)
             case StepName.ENTITIES:
-                gone = sum(self._entities.delete_session(space, session_id) for session_id in chosen.sessions)
-                return Deleted(True, gone, chosen.holds)
+                return Deleted(True, sum(self._entities.delete_session(space, each) for each in chosen.sessions))
             case StepName.SESSIONS:
-                gone = sum(self._sessions.delete(space, session_id) for session_id in chosen.sessions)
-                return Deleted(True, gone, chosen.holds)
+                return Deleted(True, sum(self._sessions.delete(space, each) for each in chosen.sessions))
             case _:
                 return Deleted(True)
 
@@ -159,21 +165,19 @@ class PartialDeletion:
         # Contexts first: which messages they repeat is known by the memories that go.
         deleted = answers + self._rebuilding.without_context(space, sorted(chosen.rebuilt))
         for level in reversed(chosen.dropped):
-            dropped = self._delete_memories(space, level, chosen.holds, time_left)
+            dropped = self._delete_memories(space, level, time_left)
             deleted += dropped.deleted
             if not dropped.done or (level is not chosen.dropped[0] and time_left() < TO_GO_ON):
-                return Deleted(False, deleted, chosen.holds)
-        return Deleted(True, deleted, chosen.holds)
+                return Deleted(False, deleted)
+        return Deleted(True, deleted)
 
-    def _delete_memories(
-        self, space: Space, lineages: Sequence[Lineage], holds: tuple[str, ...], time_left: TimeLeft
-    ) -> Deleted:
+    def _delete_memories(self, space: Space, lineages: Sequence[Lineage], time_left: TimeLeft) -> Deleted:
         deleted = 0
         for start in range(0, len(lineages), CHUNK):
             deleted += self._memories.delete(space, [lineage.id for lineage in lineages[start : start + CHUNK]])
             if start + CHUNK < len(lineages) and time_left() < TO_GO_ON:
-                return Deleted(False, deleted, holds)
-        return Deleted(True, deleted, holds)
+                return Deleted(False, deleted)
+        return Deleted(True, deleted)
 
     def _space(self, erasure: Erasure) -> Space | None:
         """The subject's space while it is the one that the erasure is about; an erased one is nobody's any more."""
@@ -191,7 +195,8 @@ class PartialDeletion:
         named = self._sessions_named(erasure, space, lineages)
         anew = self._begun_anew(erasure, space, named)
         keeping = {lineage.id: self._holding(space, holds, lineage) for lineage in lineages} if holds else {}
-        wanted = [lineage for lineage in lineages if self._wanted(erasure, space, lineage, anew)]
+        owed = set(erasure.owed)
+        wanted = [each for each in lineages if each.id in owed or self._wanted(erasure, space, each, anew)]
         goes = [lineage for lineage in wanted if keeping.get(lineage.id) is None]
         gone = self._gone(erasure, lineages)
         follows = consequences(lineages, {lineage.id for lineage in goes} | set(gone))
@@ -207,6 +212,7 @@ class PartialDeletion:
             len(wanted) - len(goes) + (keeps_session is not None),
             tuple(sorted(names)),
             gone,
+            (*sorted(owed), *(each.id for each in chain.from_iterable(resting) if keeping.get(each.id))),
         )
 
     def _gone(self, erasure: Erasure, lineages: Sequence[Lineage]) -> tuple[str, ...]:

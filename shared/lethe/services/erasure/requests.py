@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from lethe.domain import ids
 from lethe.domain.erasure import (
@@ -22,7 +22,7 @@ from lethe.domain.erasure import (
     WholeTenant,
     all_steps,
 )
-from lethe.domain.head import SubjectHead, SubjectState
+from lethe.domain.head import FIRST_EPOCH, SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
 from lethe.domain.immutable import immutable
 from lethe.errors import Conflict, Forbidden, InvalidInput, NotFound, Throttled, Unavailable, VersionConflict
@@ -32,8 +32,6 @@ from lethe.services.erasure.starting import start_again
 from lethe.services.erasure.stretch import Counted
 from lethe.services.pages import accepted_pages
 from lethe.services.spaces import Spaces
-
-FIRST_EPOCH: Final = 1
 
 
 @immutable
@@ -180,7 +178,7 @@ class ErasureRequests:
         new = new.with_step(replace(new.step(StepName.FENCE), state=StepState.RUNNING))
         for name, found in counted.found:
             new = new.with_step(replace(new.step(name), found=found))
-        begun = self._ledger.begin(new)
+        begun = self._ledger.begin(new.owing(counted.owed))
         done = True
         for name in DELETING:
             try:
@@ -191,7 +189,7 @@ class ErasureRequests:
                 continue  # entries show nothing whose row is gone; the stream and the machine take them out
             step = begun.step(name)
             begun = begun.with_step(replace(step, state=StepState.RUNNING, deleted=step.deleted + stretch.deleted))
-            begun = replace(begun, holds=tuple(sorted({*begun.holds, *stretch.holds})))
+            begun = replace(begun, holds=tuple(sorted({*begun.holds, *stretch.holds}))).owing(stretch.owed)
             if not stretch.done:
                 done = False
                 break

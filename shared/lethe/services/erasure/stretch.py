@@ -9,7 +9,7 @@ from lethe.domain.immutable import immutable
 @immutable
 class Counted:
     """What there is to delete, by the step that deletes it, and how many a hold keeps; ``unreadable`` is whether nobody
-    can read any of it any more.
+    can read any of it any more, ``owed`` as of an ``Erasure``.
     """
 
     done: bool
@@ -17,13 +17,15 @@ class Counted:
     cursor: str | None = None
     unreadable: bool = True
     held: int = 0
+    owed: tuple[str, ...] = ()
 
 
 @immutable
 class Deleted:
-    """How many items went, which holds kept some, and where it goes on."""
+    """How many items went, which holds kept some, what is owed, and where it goes on."""
 
     done: bool
     deleted: int = 0
     holds: tuple[str, ...] = ()
     cursor: str | None = None
+    owed: tuple[str, ...] = ()

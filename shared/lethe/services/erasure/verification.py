@@ -36,7 +36,13 @@ class Looking:
         """The next stretch. Raises Unavailable or Throttled."""
         before = json.loads(step.cursor) if step.cursor is not None else {"at": None, "remaining": {}, "held": {}}
         search = Search(
-            erasure.tenant, erasure.subject, erasure.scope, erasure.epochs, erasure.epoch, erasure.requested_at
+            erasure.tenant,
+            erasure.subject,
+            erasure.scope,
+            erasure.epochs,
+            erasure.epoch,
+            erasure.requested_at,
+            erasure.owed,
         )
         seen = self._verifier.look(search, self._standing(erasure), before["at"], time_left)
         remaining = Counter[str](before["remaining"])

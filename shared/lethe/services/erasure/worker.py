@@ -60,11 +60,11 @@ class Done:
     state: ErasureState = ErasureState.RUNNING
 
 
-Work = Callable[[Erasure, Step, TimeLeft], "Progress"]
+Work = Callable[[Erasure, Step, TimeLeft], "StepProgress"]
 
 
 @immutable
-class Progress:
+class StepProgress:
     """What a stretch of a step did."""
 
     done: bool
@@ -155,7 +155,7 @@ class Worker:
     def _is_old(self, noted: Erasure) -> bool:
         return noted.touched_at is None or self._clock.now() - noted.touched_at >= NOTE_AFTER
 
-    def _stretch(self, erasure: Erasure, task: StepName, time_left: TimeLeft) -> tuple[Progress, Erasure]:
+    def _stretch(self, erasure: Erasure, task: StepName, time_left: TimeLeft) -> tuple[StepProgress, Erasure]:
         """Some work on a step that is not done; the row as it stands then, to be noted. When the work raises, the row
         up to there is noted, and that the step was begun.
         """
@@ -192,7 +192,7 @@ class Worker:
     def _save(self, erasure: Erasure) -> Erasure:
         return self._ledger.save(replace(erasure, touched_at=self._clock.now()))
 
-    def _fence(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+    def _fence(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> StepProgress:
         """The fence, if the request did not come to it, and what there is to delete then."""
         if erasure.is_whole:
             stretch = self._whole.fence(erasure, step.cursor, time_left)
@@ -204,46 +204,47 @@ class Worker:
             # A request for a part has counted and perhaps deleted before: what went then was among what it found.
             in_all = known.found + found if erasure.is_whole else max(known.found, known.deleted + found)
             counted = counted.with_step(replace(known, found=in_all))
+        counted = counted.owing(stretch.owed)
         if stretch.done and counted.unreadable_since is None and stretch.unreadable:
             counted = replace(counted, unreadable_since=self._clock.now())
-        return Progress(stretch.done, cursor=stretch.cursor, erasure=counted)
+        return StepProgress(stretch.done, cursor=stretch.cursor, erasure=counted)
 
-    def _delete(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+    def _delete(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> StepProgress:
         deletion = self._whole if erasure.is_whole else self._partial
         stretch = deletion.delete(erasure, step.name, step.cursor, time_left)
-        row = replace(erasure, holds=tuple(sorted({*erasure.holds, *stretch.holds})))
+        row = replace(erasure, holds=tuple(sorted({*erasure.holds, *stretch.holds}))).owing(stretch.owed)
         if step.name is StepName.ARCHIVE and stretch.done and row.unreadable_since is None:
             row = replace(row, unreadable_since=self._clock.now())
-        return Progress(stretch.done, stretch.deleted, stretch.cursor, row)
+        return StepProgress(stretch.done, stretch.deleted, stretch.cursor, row)
 
-    def _sweep(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+    def _sweep(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> StepProgress:
         """The machine has waited: no writer lives any more that saw the old head, and what such a one wrote goes."""
         drained = replace(erasure.step(StepName.DRAIN), state=StepState.DONE)
         return self._delete(erasure.with_step(drained), step, time_left)
 
-    def _verify(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+    def _verify(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> StepProgress:
         """A look over all stores, in stretches; the row keeps what was counted so far."""
         seen = self._looking.stretch(erasure, step, time_left)
         if not seen.done:
-            return Progress(False, cursor=seen.cursor, erasure=erasure)
-        verdict = Verification(self._clock.now(), seen.remaining, seen.held)
-        row = replace(erasure, verified=(*erasure.verified, verdict), held=sum(count for _, count in seen.held))
-        if verdict.is_clean:
-            return Progress(True, erasure=_draining(row) if step.name is StepName.PROBE else row)
+            return StepProgress(False, cursor=seen.cursor, erasure=erasure)
+        verification = Verification(self._clock.now(), seen.remaining, seen.held)
+        row = replace(erasure, verified=(*erasure.verified, verification), held=sum(count for _, count in seen.held))
+        if verification.is_clean:
+            return StepProgress(True, erasure=_draining(row) if step.name is StepName.PROBE else row)
         return self._again(row, step)
 
-    def _again(self, erasure: Erasure, step: Step) -> Progress:
+    def _again(self, erasure: Erasure, step: Step) -> StepProgress:
         """What the first verification finds is deleted in another round; what the second finds ends the erasure."""
-        rounds = sum(not verdict.is_clean for verdict in erasure.verified)
+        rounds = sum(not each.is_clean for each in erasure.verified)
         if step.name is StepName.VERIFY or rounds >= ROUNDS:
-            return Progress(False, erasure=erasure, left_behind=True)
+            return StepProgress(False, erasure=erasure, left_behind=True)
         pending = tuple(
             replace(each, state=StepState.PENDING, cursor=None) if each.name in DELETING else each
             for each in erasure.steps
         )
-        return Progress(False, erasure=replace(erasure, steps=pending))
+        return StepProgress(False, erasure=replace(erasure, steps=pending))
 
-    def _sign(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Progress:
+    def _sign(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> StepProgress:
         """The receipt, then the head, then the end in the ledger: each is the same when it is done again."""
         now = self._clock.now()
         state = ErasureState.COMPLETED_WITH_HOLDS if erasure.held else ErasureState.COMPLETED
@@ -253,7 +254,7 @@ class Worker:
         if erasure.is_whole:
             self._whole.end(erasure, now + ABSENT_FOR)
         receipts = erasure.receipts if receipt_id in erasure.receipts else (*erasure.receipts, receipt_id)
-        return Progress(True, erasure=replace(ended, receipts=receipts))
+        return StepProgress(True, erasure=replace(ended, receipts=receipts))
 
 
 def _draining(erasure: Erasure) -> Erasure:
