@@ -1,4 +1,6 @@
-"""Every request leaves an entry in the audit trail, written beside the operation: no answer goes out without it."""
+"""Every request that a key may send leaves an entry in the audit trail, written beside the operation: no answer goes out
+without it.
+"""
 
 from __future__ import annotations
 
