@@ -51,22 +51,28 @@ class Erasures:
         """
         return Erasure.parse(self._transport.send(Call("GET", path_of("v1", "erasures", erasure_id))).body)
 
-    def list(self, *, page_size: int | None = None) -> Iterator[Erasure]:
-        """All erasures of the tenant, newest first, fetched page by page as they are taken."""
-        return every(lambda cursor: self.page(limit=page_size, cursor=cursor))
-
-    def page(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Erasure]:
-        """One page of erasures, for callers that hand the cursor on."""
-        query = {"limit": limit, "cursor": cursor}
-        return page_of(self._transport.send(Call("GET", "/v1/erasures", query)).body, "erasures", Erasure.parse)
-
-    def receipt(self, erasure_id: str) -> JsonObject:
-        """The newest signed receipt of an erasure, as `lethe receipt verify` and `lethe_client.receipts` check it.
+    def list(self, *, user_id: str | None = None, page_size: int | None = None) -> Iterator[Erasure]:
+        """All erasures of the tenant, or of one user, newest first, fetched page by page as they are taken.
 
         Raises:
-            NotFoundError: there is no such erasure, or it has no receipt yet.
+            ForbiddenError: the key does not cover the user.
         """
-        return self._transport.send(Call("GET", path_of("v1", "erasures", erasure_id, "receipt"))).body
+        return every(lambda cursor: self.page(user_id=user_id, limit=page_size, cursor=cursor))
+
+    def page(self, *, user_id: str | None = None, limit: int | None = None, cursor: str | None = None) -> Page[Erasure]:
+        """One page of erasures, for callers that hand the cursor on."""
+        query = {"user_id": user_id, "limit": limit, "cursor": cursor}
+        return page_of(self._transport.send(Call("GET", "/v1/erasures", query)).body, "erasures", Erasure.parse)
+
+    def receipt(self, erasure_id: str, receipt_id: str | None = None) -> JsonObject:
+        """A signed receipt of an erasure, the newest or one that the erasure names, as `lethe receipt verify` and
+        `lethe_client.receipts` check it.
+
+        Raises:
+            NotFoundError: there is no such erasure, or it has no such receipt yet.
+        """
+        query = {"receipt_id": receipt_id}
+        return self._transport.send(Call("GET", path_of("v1", "erasures", erasure_id, "receipt"), query)).body
 
     def wait(self, erasure_id: str, timeout: float = 300.0) -> Erasure:
         """Look again and again, after longer and longer pauses, until it has ended; `timeout` is in seconds.

@@ -28,6 +28,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
         metavar="ACTION", required=True
     )
     listing = group.add_parser("list", parents=[common], help="list erasures, newest first")
+    listing.add_argument("--user", metavar="USER", help="of this user alone, also of one who was erased")
     listing.add_argument("--limit", type=whole(1), default=50, metavar="N", help="at most this many (default 50)")
     listing.set_defaults(run=_list)
     show = group.add_parser("show", parents=[common], help="one erasure, step by step; status 1 when it failed")
@@ -58,7 +59,7 @@ def _erase(options: argparse.Namespace, around: Surroundings, output: Output) ->
 
 def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     with open_client(around) as client:
-        walk = client.erasures.list(page_size=min(options.limit, 200))
+        walk = client.erasures.list(user_id=options.user, page_size=min(options.limit, 200))
         found = list(itertools.islice(walk, options.limit))
     if output.as_json:
         output.json({"erasures": [erasure.raw for erasure in found]})

@@ -35,6 +35,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser, on_stack: ar
     verify.set_defaults(run=_verify)
     show = group.add_parser("show", parents=[common], help="print what a receipt says (--json: the document)")
     show.add_argument("source", metavar="FILE|ERASURE", help="a file, or the id of an erasure of the running service")
+    show.add_argument("--receipt", metavar="ID", help="of an erasure not the newest receipt, but this one")
     show.set_defaults(run=_show)
     key = group.add_parser("key", parents=[on_stack], help="print the public key that receipts are checked with")
     key.set_defaults(run=_key)
@@ -146,7 +147,7 @@ def _listed(values: JsonValue) -> str:
 
 
 def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    documents = _documents(options.source, around)
+    documents = _documents(options.source, options.receipt, around)
     if output.as_json:
         output.json(documents[0] if len(documents) == 1 else documents)
         return
@@ -159,11 +160,13 @@ def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> 
     output.line("Nothing was checked here: lethe receipt verify FILE --key PUB")
 
 
-def _documents(source: str, around: Surroundings) -> list[JsonValue]:
+def _documents(source: str, receipt_id: str | None, around: Surroundings) -> list[JsonValue]:
     path = around.folder / source
     if source.startswith("er_") and not path.exists():
         with open_client(around) as client:
-            return [client.erasures.receipt(source)]
+            return [client.erasures.receipt(source, receipt_id)]
+    if receipt_id is not None:
+        raise UsageError("--receipt is for the id of an erasure")
     try:
         return read_documents(path.read_text(encoding="utf-8"))
     except OSError as error:

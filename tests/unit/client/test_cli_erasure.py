@@ -132,8 +132,13 @@ def test_erasures_are_listed(tmp_path: Path) -> None:
         ]
         assert world.run("--json", "erasures", "list", "--limit", "1") == 0
         assert json.loads(world.out) == {"erasures": [failed]}
-        assert world.run("erasures", "list") == 0
+        assert world.run("erasures", "list", "--user", "ann") == 0
         assert world.out == "no erasures\n"
+    assert [asked.target for asked in stub.asked] == [
+        "/v1/erasures?limit=2",
+        "/v1/erasures?limit=1",
+        "/v1/erasures?user_id=ann&limit=50",
+    ]
 
 
 def test_one_erasure_is_shown(tmp_path: Path) -> None:

@@ -186,12 +186,16 @@ def test_show_of_something_else_is_status_1(world: World, content: str) -> None:
 def test_show_fetches_the_receipt_of_an_erasure(world: World) -> None:
     document = document_in(world, "0.json")
     erasure = str(document["receipt"]["erasure"])
-    with StubService(Reply(200, document)) as service:
+    with StubService(Reply(200, document), Reply(200, document)) as service:
         world.environment |= {"LETHE_URL": service.url, "LETHE_API_KEY": "lk_x"}
         assert world.run("--json", "receipt", "show", erasure) == 0
-        (asked,) = service.asked
-    assert asked.target == f"/v1/erasures/{erasure}/receipt"
-    assert world.answer() == document
+        assert world.answer() == document
+        assert world.run("receipt", "show", erasure, "--receipt", "rc_1") == 0
+    assert [asked.target for asked in service.asked] == [
+        f"/v1/erasures/{erasure}/receipt",
+        f"/v1/erasures/{erasure}/receipt?receipt_id=rc_1",
+    ]
+    assert world.run("receipt", "show", "0.json", "--receipt", "rc_1") == 2
 
 
 def test_key_prints_the_public_key_of_the_laptop(world: World) -> None:

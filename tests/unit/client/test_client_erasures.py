@@ -91,11 +91,11 @@ def test_erasures_and_holds_page_to_the_end() -> None:
     ]
     with StubService(*replies) as stub:
         lethe = Lethe(stub.url, "lk_a_b")
-        assert [found.id for found in lethe.erasures.list(page_size=2)] == ["er_3", "er_2", "er_1"]
+        assert [found.id for found in lethe.erasures.list(user_id="ann", page_size=2)] == ["er_3", "er_2", "er_1"]
         assert [found.name for found in lethe.holds.list(page_size=1)] == ["a", "b"]
     assert [asked.target for asked in stub.asked] == [
-        "/v1/erasures?limit=2",
-        "/v1/erasures?limit=2&cursor=c1",
+        "/v1/erasures?user_id=ann&limit=2",
+        "/v1/erasures?user_id=ann&limit=2&cursor=c1",
         "/v1/holds?limit=1",
         "/v1/holds?limit=1&cursor=c2",
     ]
@@ -103,12 +103,16 @@ def test_erasures_and_holds_page_to_the_end() -> None:
 
 def test_a_receipt_is_given_as_it_was_signed() -> None:
     document = {"receipt": {"n": 1}, "statement": "…", "signature": {}}
-    with StubService(Reply(200, document), Reply(404, problem(404, "not_found"))) as stub:
+    with StubService(Reply(200, document), Reply(200, document), Reply(404, problem(404, "not_found"))) as stub:
         erasures = Lethe(stub.url, "lk_a_b").erasures
         assert erasures.receipt("er_1") == document
+        assert erasures.receipt("er_1", "rc_1") == document
         with pytest.raises(NotFoundError):
             erasures.receipt("er_2")
-    assert stub.asked[0].target == "/v1/erasures/er_1/receipt"
+    assert [asked.target for asked in stub.asked[:2]] == [
+        "/v1/erasures/er_1/receipt",
+        "/v1/erasures/er_1/receipt?receipt_id=rc_1",
+    ]
 
 
 def test_holds_are_placed_read_and_released() -> None:
