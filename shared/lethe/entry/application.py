@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Final
 
@@ -101,12 +102,10 @@ class Application:
         caller = caller_of(event)
         if caller is None:
             raise Unauthenticated
-        if not any(caller.may(permission) for permission in route.permissions):
-            bare = Call(caller, {}, None, None)
-            return self._auditor.beside(route, bare, context.aws_request_id, lambda _: _refuse(route))
-        if caller.fenced and route.operation not in _WHILE_FENCED:
-            bare = Call(caller, {}, None, None)
-            return self._auditor.beside(route, bare, context.aws_request_id, lambda _: _refuse_fenced(route))
+        refusal = _refusal(route, caller)
+        if refusal is not None:
+            self._auditor.refused(route, _as_far_as_read(route, event, caller), context.aws_request_id)
+            raise refusal
         headers = event.get("headers") or {}
         raw = read_body(route, event, headers)
         call = Call(
@@ -143,16 +142,30 @@ class Application:
         return response
 
 
-def _refuse(route: Route) -> HttpResponse:
-    """Raises Forbidden."""
-    raise Forbidden("this key lacks the permission " + " or ".join(route.permissions))
-
-
-def _refuse_fenced(route: Route) -> HttpResponse:
-    """Raises NotFound where something would be read, Erased where it would be written."""
+def _refusal(route: Route, caller: Caller) -> LetheError | None:
+    """Why the request is refused whatever it says: the key may not do such a thing, or its whole tenant is erased. Then
+    there is nothing to read, and nothing may be written.
+    """
+    if not any(caller.may(permission) for permission in route.permissions):
+        return Forbidden("this key lacks the permission " + " or ".join(route.permissions))
+    if not caller.fenced or route.operation in _WHILE_FENCED:
+        return None
     if Permission.READ in route.permissions:
-        raise NotFound
-    raise Erased("this whole tenant was erased; its operator admits it again by: lethe tenants admit NAME")
+        return NotFound()
+    return Erased("this whole tenant was erased; its operator admits it again by: lethe tenants admit NAME")
+
+
+def _as_far_as_read(route: Route, event: Event, caller: Caller) -> Call:
+    """A request that is refused in any case, for the entry alone: it names what could be read, path, query and body in
+    this order, up to what is wrong with it.
+    """
+    call = Call(caller, {}, None, None)
+    try:
+        call = replace(call, path=_path_values(route, event))
+        call = replace(call, query=validated_query(route, event))
+        return replace(call, body=validated_body(route.body, read_body(route, event, event.get("headers") or {})))
+    except LetheError:  # the answer is the refusal, and says nothing about the rest
+        return call
 
 
 def _same_body(raw: bytes) -> str:

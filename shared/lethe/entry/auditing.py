@@ -1,5 +1,5 @@
-"""Every request that a key may send leaves an entry in the audit trail, written beside the operation: no answer goes out
-without it.
+"""Every request that a key may send leaves an entry in the audit trail, written beside the operation: no answer goes
+out without it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ class Auditor:
         self._audited = audited
         self._ids = new_ids
 
+    def refused(self, route: Route, call: Call, request_id: str) -> None:
+        """The entry of a request that no operation gets to see, once it stands: ``call`` is what could be read of it.
+
+        Raises Unavailable as ``beside`` does.
+        """
+        if self._records(route):
+            self._entry(route, call, request_id, permitted=False).stand()
+
     def beside(self, route: Route, call: Call, request_id: str, run: Callable[[Call], HttpResponse]) -> HttpResponse:
         """What ``run`` gives or raises, once the entry stands. Both go on at once, so that the entry adds no wait.
 
@@ -45,16 +53,11 @@ class Auditor:
         Raises Unavailable in place of either when the entry cannot be written: what was done stays done, and the
         client, which does not learn of it, sends the request again.
         """
-        if self._audited == "off" or (self._audited == "writes" and Permission.READ in route.permissions):
+        if not self._records(route):
             return run(call)
-        permitted = any(call.caller.may(permission) for permission in route.permissions)
         if route.operation in _ERASING:
             call = replace(call, erasure_id=self._ids.new(ids.ERASURE))
-
-        def record(named: Named, allowed: bool) -> AuditEntry:
-            return self._book.record(call.caller, route.operation, request_id, named, allowed)
-
-        entry = _Entry(self._threads, record, named_in(call), permitted)
+        entry = self._entry(route, call, request_id, permitted=True)
         if not hides_whose(route):
             entry.begin()
         try:
@@ -64,6 +67,15 @@ class Auditor:
             raise
         finally:
             entry.stand()
+
+    def _records(self, route: Route) -> bool:
+        return self._audited == "all" or (self._audited == "writes" and Permission.READ not in route.permissions)
+
+    def _entry(self, route: Route, call: Call, request_id: str, permitted: bool) -> _Entry:
+        def record(named: Named, allowed: bool) -> AuditEntry:
+            return self._book.record(call.caller, route.operation, request_id, named, allowed)
+
+        return _Entry(self._threads, record, named_in(call), permitted)
 
 
 class _Entry:

@@ -39,8 +39,8 @@ class AuditBook:
         self._clock = clock
 
     def record(self, caller: Caller, action: str, request_id: str, named: Named, permitted: bool) -> AuditEntry:
-        """Add an entry. ``permitted`` is whether the key may do such a thing at all; whether it covers the user, or
-        every user, is found here. Raises Unavailable or Throttled.
+        """Add an entry. ``permitted`` is whether the key may do such a thing at all, and now; whether it covers the
+        user, or every user, is found here. Raises Unavailable or Throttled.
         """
         owner = self._owner(caller, named)
         subject = None if owner == EVERY_USER else owner

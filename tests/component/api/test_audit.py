@@ -177,6 +177,30 @@ def test_a_whole_tenant_asked_for_by_a_key_for_some_is_refused_in_it(
     assert (entry.event.action, entry.event.verdict, entry.event.targets) == ("begin_erasure", "refused", ())
 
 
+def test_what_an_erased_tenant_is_refused_is_in_the_trails_of_its_users(tenant: TenantOnStack) -> None:
+    api = tenant.admin
+    memory = api.remember("I live in Oslo")
+    api.put("/v1/holds/case-7", {"user_id": "ann"}).ok(201)
+    placed = entries(api)[0]
+    api.delete("/v1/holds/case-7").ok(204)
+    api.post("/v1/erasures", {"scope": {"tenant": True}}).ok(202)
+    api.get(f"/v1/memories/{memory['id']}", user_id="ann").problem(404, "not_found")
+    api.post("/v1/memories", {"user_id": "ann", "text": "I live in Bergen"}).problem(410, "erased")
+    api.post("/v1/recall", {"user_id": "ann", "query": "Where?"}).problem(404, "not_found")
+    api.post("/v1/subjects/ann/admit").problem(410, "erased")
+    api.put("/v1/holds/case-7", {"user_id": "ann"}).problem(410, "erased")
+    found = entries(api)[:5]
+    assert [entry["action"] for entry in found] == [
+        "place_hold",
+        "admit_subject",
+        "recall",
+        "add_memories",
+        "get_memory",
+    ]
+    assert {entry["verdict"] for entry in found} == {"refused"}
+    assert (found[0]["targets"], found[-1]["targets"]) == (placed["targets"], [memory["id"]])
+
+
 def test_what_is_forbidden_in_the_end_is_refused_in_it(tenant: TenantOnStack) -> None:
     value = {"user_id": "ann", "value": 38, "category": "profile"}
     tenant.admin.put("/v1/entities/size", value | {"sensitive": True}).ok(201)

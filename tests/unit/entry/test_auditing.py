@@ -378,12 +378,71 @@ def test_a_request_that_its_operation_refuses_is_recorded() -> None:
     assert [entry.event.verdict for entry in house.entries] == [Verdict.ALLOWED]
 
 
-def test_a_key_that_may_not_is_recorded_as_refused() -> None:
+IN_WORDS: dict[str, dict[str, Any]] = {
+    "GET /v1/memories": {"user_id": "ann"},
+    "GET /v1/memories/{id}": {"path": {"id": MEMORY}, "user_id": "ann"},
+    "GET /v1/sessions/{session_id}": {"path": {"session_id": "monday"}, "user_id": "ann"},
+    "GET /v1/subjects/{user_id}": {"path": {"user_id": "ann"}},
+    "POST /v1/recall": {"body": {"user_id": "ann", "query": "Where?", "session_id": "monday"}},
+    "POST /v1/memories": {"body": {"user_id": "ann", "text": "I live in Oslo"}},
+    "PUT /v1/entities/{key}": {"path": {"key": "size"}, "body": {"user_id": "ann", "value": 1, "category": "profile"}},
+    "DELETE /v1/entities/{key}": {"path": {"key": "size"}, "user_id": "ann"},
+    "DELETE /v1/memories/{id}": {"path": {"id": MEMORY}, "user_id": "ann"},
+    "POST /v1/subjects/{user_id}/admit": {"path": {"user_id": "ann"}},
+    "PUT /v1/holds/{name}": {"path": {"name": "case-7"}, "body": {"user_id": "ann"}},
+}
+"""Requests about one user, in each of the places where a user is named."""
+
+
+def refused_in_any_case() -> tuple[Caller, ...]:
+    """One of an erased tenant, then some that lack the permission for most things."""
+    fenced = Caller("acme", "key:1", frozenset({Permission.ADMIN}), ("*",), "key-1", fenced=True)
+    return (fenced, caller(Permission.GOVERN), caller(Permission.READ), caller(Permission.ERASE))
+
+
+@pytest.mark.parametrize("route", IN_WORDS)
+def test_what_no_operation_sees_is_recorded_as_refused_with_all_that_it_names(route: str) -> None:
+    usual = House()
+    assert usual.send(route, **IN_WORDS[route])[0] == 200
+    (allowed,) = usual.entries
     house = House()
-    assert house.send("GET /v1/memories", caller(Permission.WRITE), user_id="ann")[0] == 403
-    assert house.ran == []
-    (entry,) = house.everything
-    assert (entry["action"], entry["verdict"], entry["subject"]) == ("list_memories", "refused", None)
+    statuses = [house.send(route, by, **IN_WORDS[route])[0] for by in refused_in_any_case()]
+    assert statuses[0] in (404, 410)
+    assert set(statuses[1:]) <= {200, 403}
+    assert 403 in statuses
+    assert len(house.ran) == statuses.count(200)
+    named = tuple(target for target in allowed.event.targets if not target.startswith("er_"))
+    assert [entry.event.verdict for entry in house.entries] == [
+        Verdict.ALLOWED if status == 200 else Verdict.REFUSED for status in statuses
+    ]
+    assert {entry.event.targets for entry in house.entries if entry.event.verdict is Verdict.REFUSED} == {named}
+
+
+def test_what_is_refused_and_cannot_be_read_is_named_as_far_as_it_can() -> None:
+    house = House()
+    fenced = refused_in_any_case()[0]
+    for body in ({"user_id": "ann", "scope": {"moon": True}}, {"user_id": 7}):
+        assert house.send("PUT /v1/holds/{name}", fenced, path={"name": "case-7"}, body=body)[0] == 410
+    assert house.send("PUT /v1/holds/{name}", fenced, path={"name": "case 7"}, body={"user_id": "ann"})[0] == 410
+    assert house.send("POST /v1/recall", caller(Permission.WRITE), body={"user_id": "ann"})[0] == 403
+    hold = "hold:" + hidden("hold", "acme", "case-7", KEY)
+    assert [(entry["subject"], entry["targets"]) for entry in house.everything] == [
+        (None, [hold]),
+        (None, [hold]),
+        (None, []),
+        (None, []),
+    ]
+    assert {entry["verdict"] for entry in house.everything} == {"refused"}
+
+
+@pytest.mark.parametrize("by", refused_in_any_case()[:2])
+def test_without_its_entry_a_refusal_is_not_answered_either(by: Caller) -> None:
+    house = House()
+    house.trail.error = Unavailable("no")
+    assert house.send("GET /v1/memories", by, user_id="ann")[0] == 503
+    unrecorded = House(audited="writes")
+    assert unrecorded.send("GET /v1/memories", by, user_id="ann")[0] in (403, 404)
+    assert unrecorded.everything == []
 
 
 def test_a_key_for_others_is_recorded_as_refused_about_the_user_it_asked_for() -> None:
