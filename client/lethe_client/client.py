@@ -62,6 +62,11 @@ class Lethe:
         self.holds = Holds(self._transport)
         self.audit = Audit(self._transport)
 
+    @property
+    def url(self) -> str:
+        """Where the service answers."""
+        return self._transport.url
+
     def __repr__(self) -> str:
         return f"Lethe({self._transport.url!r})"
 

@@ -16,7 +16,7 @@
         ServerError                every 5xx
           UnavailableError         503
 
-No exception carries a text, query, user id or key that was sent.
+No exception carries a text, query, user id or key that was sent; one without an answer names the service's address.
 """
 
 from dataclasses import dataclass

@@ -85,6 +85,8 @@ class Transport:
         if not isinstance(api_key, str) or not api_key.isascii() or not api_key.isprintable():
             raise ValueError("api_key holds characters that cannot stand in a header")
         self.url = url.rstrip("/")
+        # Without what may stand before the @ of an address, since errors name it.
+        self._place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._headers = {"Accept": "application/json", "User-Agent": "lethe-client"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -143,7 +145,7 @@ class Transport:
             response = self._pool.request(call.method, url, body=body, headers=headers, redirect=False)
         except HTTPError as error:
             # urllib3's own message holds the query, and so the user id.
-            failure = LetheConnectionError(f"no answer from the service ({type(error).__name__})")
+            failure = LetheConnectionError(f"no answer from {self._place} ({type(error).__name__})")
             return _Failure(failure, retryable=True)
         request_id = response.headers.get("x-request-id") or response.headers.get("apigw-requestid") or ""
         if 200 <= response.status < 300:

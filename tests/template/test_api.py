@@ -81,7 +81,11 @@ def test_the_command_line_finds_what_it_needs_in_the_outputs() -> None:
     declared = mapping(stack().expanded["Outputs"])
     outputs = {name: f"<{name}>" for name in declared}
     settings = environment_of_stack("lethe", fetch=lambda _: outputs)
-    access = {"LETHE_ACCESS_TABLE": "<AccessTableName>", "LETHE_SECRET_ARN": "<MasterSecretArn>"}
+    access = {
+        "LETHE_URL": "<ApiUrl>",
+        "LETHE_ACCESS_TABLE": "<AccessTableName>",
+        "LETHE_SECRET_ARN": "<MasterSecretArn>",
+    }
     always = {
         "LETHE_SUBJECTS_TABLE": "<SubjectsTableName>",
         "LETHE_MEMORIES_TABLE": "<MemoriesTableName>",
@@ -98,6 +102,5 @@ def test_the_command_line_finds_what_it_needs_in_the_outputs() -> None:
         "LETHE_SECOND_EMBEDDER_KEY_ARN": "<SecondEmbedderKeyArn>",
     }
     assert settings == access | always | models | index
-    assert "ApiUrl" in outputs
     scanning = {name: text for name, text in outputs.items() if "Condition" not in mapping(declared[name])}
     assert environment_of_stack("lethe", fetch=lambda _: scanning) == access | always

@@ -64,7 +64,9 @@ def stack_environment(
     if stack is not None:
         from lethe_client.cli.stack import environment_of_stack
 
-        found = {**around.environment, **environment_of_stack(stack)}
+        # Settings of this shell are another stack's: what this one lacks is not to be taken from them.
+        own = {name: value for name, value in around.environment.items() if not name.startswith("LETHE_")}
+        found = {**own, **environment_of_stack(stack, around.stack_outputs)}
         if not found.get(demanded):
             raise UsageError(without_in_stack or without)
         return found

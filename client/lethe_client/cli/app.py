@@ -22,6 +22,8 @@ def main(argv: Sequence[str] | None = None, around: Surroundings | None = None) 
     options = _parser().parse_args(sys.argv[1:] if argv is None else argv)
     run: Run = options.run
     try:
+        if options.without_stack and options.stack is not None:
+            raise UsageError("this command works on no stack: leave --stack out")
         run(options, world, Output(world.out, options.json))
     except UsageError as error:
         print(f"lethe: {error}", file=world.err)
@@ -42,13 +44,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--stack",
         metavar="NAME",
-        help="work on a deployed CloudFormation stack (tenants, keys, index, receipt key, audit, ledger)",
+        help="work on a deployed CloudFormation stack; what goes over HTTP takes its key from LETHE_API_KEY",
     )
     # The same options after the command, as many people type them.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--json", action="store_true", help="print JSON")
     on_stack = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS, parents=[common])
     on_stack.add_argument("--stack", metavar="NAME", help="work on a deployed CloudFormation stack")
+    # Defaults are inherited from parents: the command says whether it would leave --stack unread.
+    common.set_defaults(without_stack=True)
+    on_stack.set_defaults(without_stack=False)
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     tenants.add_commands(commands, on_stack)
     keys.add_commands(commands, on_stack)
@@ -56,8 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_commands(commands, on_stack)
     ledger.add_commands(commands, on_stack)
     cost.add_commands(commands, common)
-    memory.add_commands(commands, common)
-    erasure.add_commands(commands, common)
-    holds.add_commands(commands, common)
+    memory.add_commands(commands, on_stack)
+    erasure.add_commands(commands, on_stack)
+    holds.add_commands(commands, on_stack)
     receipt.add_commands(commands, common, on_stack)
     return parser

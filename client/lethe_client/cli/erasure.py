@@ -3,12 +3,14 @@
 import argparse
 import itertools
 
-from lethe_client.cli.memory import open_client
 from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.scopes import add_scope_options, scope_of, scope_words
+from lethe_client.cli.service import open_client
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+from lethe_client.client import Lethe
 from lethe_client.erasure_models import Erasure
+from lethe_client.errors import StillErasingError
 
 
 def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
@@ -17,6 +19,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     erase.add_argument("user", metavar="USER", nargs="?", help="left out with --tenant only")
     add_scope_options(erase)
     erase.add_argument("--tenant", action="store_true", help="everything of every user of the key's tenant")
+    erase.add_argument("--yes", action="store_true", help="with --tenant, which does nothing without it")
     erase.add_argument("--reason", metavar="TEXT", help="why; kept as a keyed hash alone")
     erase.add_argument("--wait", action="store_true", help="until it has ended; status 1 when it failed")
     erase.add_argument(
@@ -43,22 +46,40 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
 def _erase(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     if options.tenant == (options.user is not None):
         raise UsageError("name a user, or --tenant and none")
+    if options.yes and not options.tenant:
+        raise UsageError("--yes is for --tenant alone")
     scope = scope_of(options, options.tenant)
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
+        if options.tenant and not options.yes:
+            raise UsageError(
+                f"this erases every user of the tenant whose key this is, at {client.url}, and locks the tenant out; "
+                "if that is meant, add --yes"
+            )
         erasure = client.erasures.begin(scope, user_id=options.user, reason=options.reason)
         if options.wait:
             if not output.as_json:
-                output.line(f"{erasure.id}: {_readable(erasure)}")
-            erasure = client.erasures.wait(erasure.id, options.timeout)
+                output.line(f"{erasure.id}: {scope_words(erasure.scope)}, {_readable(erasure)}")
+            erasure = _awaited(client, erasure.id, options.timeout)
     if output.as_json:
         output.json(erasure.raw)
     else:
-        _describe(erasure, output)
+        _describe(erasure, output, scope_words(erasure.scope))
+        if options.tenant:
+            output.line(
+                "its keys reach erasures, receipts, holds and the audit trail alone until `lethe tenants admit NAME`"
+            )
     _fail_if_failed(erasure)
 
 
+def _awaited(client: Lethe, erasure_id: str, timeout: float) -> Erasure:
+    try:
+        return client.erasures.wait(erasure_id, timeout)
+    except StillErasingError as error:
+        raise CommandError(f"{error}; it goes on by itself: lethe erasures show {erasure_id}") from error
+
+
 def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         walk = client.erasures.list(user_id=options.user, page_size=min(options.limit, 200))
         found = list(itertools.islice(walk, options.limit))
     if output.as_json:
@@ -70,7 +91,7 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
 
 
 def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         erasure = client.erasures.get(options.id)
     if output.as_json:
         output.json(erasure.raw)
@@ -89,7 +110,7 @@ def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> 
 
 
 def _admit(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         client.subjects.admit(options.user)
     if output.as_json:
         output.json({"user_id": options.user, "state": "active"})
@@ -97,9 +118,12 @@ def _admit(options: argparse.Namespace, around: Surroundings, output: Output) ->
         output.line("admitted: may be written to")
 
 
-def _describe(erasure: Erasure, output: Output) -> None:
-    """The state, since when nothing can be read, what a hold keeps, and where the proof is."""
-    output.line(f"{erasure.id}: {erasure.state.replace('_', ' ')}, {_readable(erasure)}")
+def _describe(erasure: Erasure, output: Output, what: str = "") -> None:
+    """What it erases, where that was not said yet, the state, since when nothing can be read, what a hold keeps, and
+    where the proof is.
+    """
+    state = erasure.state.replace("_", " ")
+    output.line(f"{erasure.id}: {what and what + ', '}{state}, {_readable(erasure)}")
     if erasure.held:
         count = "1 record" if erasure.held == 1 else f"{erasure.held} records"
         holds = ", ".join(erasure.holds)

@@ -2,9 +2,9 @@
 
 import argparse
 
-from lethe_client.cli.memory import open_client
 from lethe_client.cli.output import Output
 from lethe_client.cli.scopes import add_scope_options, scope_of, scope_words
+from lethe_client.cli.service import open_client
 from lethe_client.cli.surroundings import Parsers, Surroundings
 
 
@@ -27,7 +27,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
 
 def _place(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     scope = scope_of(options)
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         hold = client.holds.place(options.name, user_id=options.user, scope=scope, reason=options.reason)
     if output.as_json:
         output.json(hold.raw)
@@ -36,7 +36,7 @@ def _place(options: argparse.Namespace, around: Surroundings, output: Output) ->
 
 
 def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         holds = list(client.holds.list(page_size=200))
     if output.as_json:
         output.json({"holds": [hold.raw for hold in holds]})
@@ -48,7 +48,7 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
 
 
 def _release(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         client.holds.get(options.name)  # a name that was mistyped must not look as if it had been let go
         client.holds.release(options.name)
     if output.as_json:

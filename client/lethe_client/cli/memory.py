@@ -2,15 +2,12 @@
 
 import argparse
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 
-from lethe_client.cli.laptop import find_laptop
 from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output, shorten
-from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
-from lethe_client.client import Lethe
+from lethe_client.cli.service import open_client
+from lethe_client.cli.surroundings import Parsers, Surroundings
 from lethe_client.explain import ExplainedCandidate
 from lethe_client.models import Memory
 
@@ -40,31 +37,8 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
     memories.set_defaults(run=_memories)
 
 
-@contextmanager
-def open_client(around: Surroundings) -> Iterator[Lethe]:
-    """A client for LETHE_URL and LETHE_API_KEY, or else for the laptop stack of this folder.
-
-    Raises:
-        UsageError: neither is there, or only half of it.
-    """
-    url, key = around.environment.get("LETHE_URL"), around.environment.get("LETHE_API_KEY")
-    if bool(url) != bool(key):
-        raise UsageError("set both LETHE_URL and LETHE_API_KEY, or neither")
-    if not url or not key:
-        laptop = find_laptop(around.folder)
-        if laptop is None:
-            raise UsageError("no service: start one with `make dev`, or set LETHE_URL and LETHE_API_KEY")
-        url, key = laptop.url, laptop.api_key
-    try:
-        with Lethe(url, key) as client:
-            yield client
-    except ValueError as error:
-        # The SDK's word for arguments that cannot be sent, such as a url that is none.
-        raise UsageError(str(error)) from error
-
-
 def _remember(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         answer = client.memories.add(options.text, user_id=options.user)
     if output.as_json:
         output.json({"results": [result.raw for result in answer.results], "notice": answer.notice})
@@ -76,7 +50,7 @@ def _remember(options: argparse.Namespace, around: Surroundings, output: Output)
 
 
 def _search(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         found = client.memories.search(
             options.query,
             user_id=options.user,
@@ -105,7 +79,7 @@ def _search(options: argparse.Namespace, around: Surroundings, output: Output) -
 
 
 def _recall(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         recalled = client.recall(options.query, user_id=options.user, top_k=options.top_k, threshold=options.threshold)
     if output.as_json:
         output.json(
@@ -123,7 +97,7 @@ def _recall(options: argparse.Namespace, around: Surroundings, output: Output) -
 
 
 def _memories(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with open_client(around) as client:
+    with open_client(options.stack, around) as client:
         walk = client.memories.list(user_id=options.user, page_size=min(options.limit, 200))
         found = list(itertools.islice(walk, options.limit))
     if output.as_json:

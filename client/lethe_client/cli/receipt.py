@@ -1,18 +1,18 @@
-"""`lethe receipt verify | show | key`: receipts of erasures, checked offline by their public key."""
+"""`lethe receipt verify | show | export | key`: receipts of erasures, checked offline by their public key."""
 
 from __future__ import annotations
 
 import argparse
 import base64
-import json
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lethe_client.cli.access import stack_environment, told
-from lethe_client.cli.memory import open_client
 from lethe_client.cli.output import Output
+from lethe_client.cli.receipts_fetched import export, show
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 from lethe_client.json_types import JsonObject, JsonValue
 from lethe_client.receipt_form import Fault
@@ -30,13 +30,19 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser, on_stack: ar
     verify = group.add_parser("verify", parents=[common], help=what)
     verify.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one receipt, a JSON array, or one a line")
     verify.add_argument("--key", required=True, type=Path, metavar="PUB", help="the public key, PEM or DER")
-    verify.add_argument("--end", metavar="SHA256", help="the hash of the receipt that must be the last of the chain")
+    verify.add_argument(
+        "--end", type=_sha256, metavar="SHA256", help="the hash of the receipt that must be the last of the chain"
+    )
     verify.add_argument("--each", action="store_true", help="receipts that are no whole chain: check each alone")
     verify.set_defaults(run=_verify)
-    show = group.add_parser("show", parents=[common], help="print what a receipt says (--json: the document)")
-    show.add_argument("source", metavar="FILE|ERASURE", help="a file, or the id of an erasure of the running service")
-    show.add_argument("--receipt", metavar="ID", help="of an erasure not the newest receipt, but this one")
-    show.set_defaults(run=_show)
+    shown = group.add_parser("show", parents=[on_stack], help="print what a receipt says (--json: the document)")
+    shown.add_argument("source", metavar="FILE|ERASURE", help="a file, or the id of an erasure of the service")
+    shown.add_argument("--receipt", metavar="ID", help="of an erasure not the newest receipt, but this one")
+    shown.set_defaults(run=show)
+    what = "fetch all receipts of the tenant, one a line, in the order of their chain"
+    exported = group.add_parser("export", parents=[on_stack], help=what)
+    exported.add_argument("--output", type=Path, metavar="FILE", help="a new file (default: print)")
+    exported.set_defaults(run=export)
     key = group.add_parser("key", parents=[on_stack], help="print the public key that receipts are checked with")
     key.set_defaults(run=_key)
 
@@ -64,7 +70,7 @@ def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -
     chain: tuple[Fault, ...] = ()
     if not options.each and (len(checked) > 1 or options.end):
         chain = check_chain([each.document for each in checked], options.end)
-    _tell(checked, chain, output)
+    _tell(checked, chain, None if options.each else options.end or "", output)
     count = sum(len(each.faults) for each in checked) + len(chain)
     if count:
         raise CommandError(f"not valid: {count} {'fault' if count == 1 else 'faults'}")
@@ -98,7 +104,8 @@ def _place(file: Sequence[_Checked]) -> int:
     return n if isinstance(n, int) else 0
 
 
-def _tell(checked: Sequence[_Checked], chain: Sequence[Fault], output: Output) -> None:
+def _tell(checked: Sequence[_Checked], chain: Sequence[Fault], end: str | None, output: Output) -> None:
+    """``end`` is the hash that the chain had to end with, "" when none was named, None when no chain was checked."""
     if output.as_json:
         receipts = [
             {
@@ -123,8 +130,21 @@ def _tell(checked: Sequence[_Checked], chain: Sequence[Fault], output: Output) -
     if chain:
         output.line("the chain: not valid")
         _tell_faults(chain, output)
-    elif len(checked) > 1 and not any(each.faults for each in checked):
-        output.line(f"{len(checked)} receipts, each signed by this key")
+    elif not any(each.faults for each in checked):
+        _tell_chain(checked, end, output)
+
+
+def _tell_chain(checked: Sequence[_Checked], end: str | None, output: Output) -> None:
+    """What was found beside that each is valid."""
+    count = "1 receipt" if len(checked) == 1 else f"{len(checked)} receipts, each"
+    if end is None:
+        output.line(f"{count} signed by this key; whether they are a whole chain was not looked at")
+    elif end or len(checked) > 1:
+        last = checked[-1].receipt
+        known = "and ends as demanded" if end else "whether it goes on after that only --end can tell"
+        output.line(
+            f"{count} signed by this key: the chain of {last['tenant']} is whole from 1 to {last['n']}; {known}"
+        )
 
 
 def _tell_faults(faults: Sequence[Fault], output: Output) -> None:
@@ -142,65 +162,14 @@ def _promise(receipt: JsonObject) -> str:
     return f"not retrievable since {since}" + (f"; content gone by {content}" if content else "") + undated
 
 
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise argparse.ArgumentTypeError("not a SHA-256: 64 digits of 0-9 and a-f")
+    return text
+
+
 def _listed(values: JsonValue) -> str:
     return ", ".join(map(str, values)) if isinstance(values, list) else ""
-
-
-def _show(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    documents = _documents(options.source, options.receipt, around)
-    if output.as_json:
-        output.json(documents[0] if len(documents) == 1 else documents)
-        return
-    for document in documents:
-        receipt = document.get("receipt") if isinstance(document, dict) else None
-        try:
-            _describe(receipt if isinstance(receipt, dict) else {}, output)
-        except (KeyError, TypeError, AttributeError):
-            raise CommandError("this is not a receipt; `lethe receipt verify` says what is wrong with it") from None
-    output.line("Nothing was checked here: lethe receipt verify FILE --key PUB")
-
-
-def _documents(source: str, receipt_id: str | None, around: Surroundings) -> list[JsonValue]:
-    path = around.folder / source
-    if source.startswith("er_") and not path.exists():
-        with open_client(around) as client:
-            return [client.erasures.receipt(source, receipt_id)]
-    if receipt_id is not None:
-        raise UsageError("--receipt is for the id of an erasure")
-    try:
-        return read_documents(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read ({type(error).__name__})") from None
-    except ValueError:
-        raise CommandError(f"{source} is not JSON") from None
-
-
-def _describe(receipt: Mapping[str, JsonValue], output: Output) -> None:
-    output.line(f"receipt {receipt['id']}, number {receipt['n']} of {receipt['tenant']}, {receipt['issued_at']}")
-    for name in ("erasure", "subject", "scope", "outcome", "requested_at", "unreadable_since", "completed_at"):
-        value = receipt[name]
-        output.line(f"  {name.replace('_', ' ')}: {value if isinstance(value, str) else json.dumps(value)}")
-    output.line()
-    counts = _of(receipt["counts"])
-    header = ("store", "found", "deleted", "remaining", "held")
-    output.table(header, [(store, *(str(_of(count)[name]) for name in header[1:])) for store, count in counts.items()])
-    output.line()
-    surfaces = receipt["residuals"]
-    assert isinstance(surfaces, list)  # else a TypeError, which the caller tells
-    columns = ("surface", "carries", "until", "basis")
-    output.table(
-        ("may still be in", *columns[1:]),
-        [tuple(str(_of(each)[name] or "nobody knows") for name in columns) for each in surfaces],
-    )
-    output.line()
-    for name, value in _of(receipt["promises"]).items():
-        output.line(f"  {name.replace('_', ' ')}: {_listed(value) or '-' if isinstance(value, list) else value}")
-
-
-def _of(value: JsonValue) -> JsonObject:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
 
 
 def _key(options: argparse.Namespace, around: Surroundings, output: Output) -> None:

@@ -25,6 +25,7 @@ class _CloudFormation(Protocol):
     def describe_stacks(self, *, StackName: str) -> _Stacks: ...  # noqa: N803 - AWS's own name
 
 
+_OF_THE_API = {"ApiUrl": "LETHE_URL"}
 _VARIABLES = {"AccessTableName": "LETHE_ACCESS_TABLE", "MasterSecretArn": "LETHE_SECRET_ARN"}
 _OF_THE_LEDGER = {"LedgerTableName": "LETHE_LEDGER_TABLE"}
 _OF_RECEIPTS = {"ReceiptKeyArn": "LETHE_RECEIPT_KEY_ARN"}
@@ -42,23 +43,24 @@ _OF_THE_INDEX = {
 }
 
 
-def environment_of_stack(name: str, fetch: FetchOutputs | None = None) -> dict[str, str]:
-    """The settings of tenants and keys, of the key that signs receipts, and of the search index where there is one:
-    from the outputs of the stack.
+def environment_of_stack(name: str, fetch: FetchOutputs) -> dict[str, str]:
+    """The address of the API, and the settings of tenants and keys, of the key that signs receipts, and of the search
+    index where there is one: from the outputs of the stack.
 
     Raises:
         CommandError: the stack cannot be read with the AWS credentials of this shell.
         UsageError: the stack is not one of Lethe.
     """
-    outputs = (fetch or _cloudformation_outputs)(name)
+    outputs = fetch(name)
     missing = [output for output in _VARIABLES if not outputs.get(output)]
     if missing:
         raise UsageError(f"the stack has no output {', '.join(missing)}: is it one of Lethe?")
-    known = _VARIABLES | _OF_THE_LEDGER | _OF_RECEIPTS | _OF_THE_INDEX
+    known = _OF_THE_API | _VARIABLES | _OF_THE_LEDGER | _OF_RECEIPTS | _OF_THE_INDEX
     return {variable: outputs[output] for output, variable in known.items() if outputs.get(output)}
 
 
-def _cloudformation_outputs(name: str) -> Mapping[str, str]:
+def cloudformation_outputs(name: str) -> Mapping[str, str]:
+    """The outputs of a stack that the AWS credentials of this shell may see. Raises CommandError."""
     import botocore.session
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -34,7 +34,8 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Environment, folder, streams, and how to reach the access table; tests hand in their own."""
+    """Environment, folder, streams, how to reach what a command works on, and the outputs of a deployed stack by its
+    name; tests hand in their own."""
 
     environment: Mapping[str, str]
     folder: Path
@@ -47,6 +48,7 @@ class Surroundings:
     build_admission: Callable[[Mapping[str, str]], TenantAdmission]
     build_replay: Callable[[Mapping[str, str]], Replay]
     build_signer: Callable[[Mapping[str, str]], Signer]
+    stack_outputs: Callable[[str], Mapping[str, str]]
 
 
 def real_surroundings() -> Surroundings:
@@ -59,8 +61,15 @@ def real_surroundings() -> Surroundings:
         _build_admission,
         _build_replay,
         _build_signer,
+        _stack_outputs,
     )
     return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, *services)
+
+
+def _stack_outputs(name: str) -> Mapping[str, str]:
+    from lethe_client.cli.stack import cloudformation_outputs
+
+    return cloudformation_outputs(name)
 
 
 def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:

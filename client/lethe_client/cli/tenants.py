@@ -39,10 +39,17 @@ def _create(options: argparse.Namespace, around: Surroundings, output: Output) -
 
 def _admit(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     environment = stack_environment(options.stack, around, LEDGER_TABLE, "no ledger table")
+    with open_access(options.stack, around) as access:
+        # Also when an admission was cut short: the tenant is free by then, and some of its keys are not.
+        was_fenced = any(known.fenced for known in access.list_tenants() if known.name == options.name) or any(
+            key.fenced for key in access.list_keys(options.name)
+        )
     with told():
         tenant = around.build_admission(environment).admit(options.name)
     if output.as_json:
-        output.json(_described(tenant))
+        output.json({**_described(tenant), "admitted": was_fenced})
+    elif not was_fenced:
+        output.line(f"tenant {tenant.name} is not erased: there was nothing to admit")
     else:
         output.line(f"tenant {tenant.name} can be used again; its former users begin empty once they are admitted")
 
@@ -55,8 +62,18 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
     elif not tenants:
         output.line("no tenants")
     else:
-        output.table(("tenant", "created"), [(t.name, f"{t.created_at:%Y-%m-%d %H:%M}") for t in tenants])
+        output.table(("tenant", "created", "state"), [_row(tenant) for tenant in tenants])
 
 
-def _described(tenant: Tenant) -> dict[str, str]:
-    return {"tenant": tenant.name, "name": tenant.name, "created_at": utc(tenant.created_at)}
+def _row(tenant: Tenant) -> tuple[str, ...]:
+    state = "active" if tenant.fenced is None else f"erased by {tenant.fenced}"
+    return tenant.name, f"{tenant.created_at:%Y-%m-%d %H:%M}", state
+
+
+def _described(tenant: Tenant) -> dict[str, object]:
+    return {
+        "tenant": tenant.name,
+        "name": tenant.name,
+        "created_at": utc(tenant.created_at),
+        "fenced_by": tenant.fenced,
+    }

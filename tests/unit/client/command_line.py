@@ -91,7 +91,8 @@ class Terminal(io.StringIO):
 @dataclass
 class World:
     """Where commands run; `tables` are the access tables by their name in LETHE_ACCESS_TABLE, `trails` the audit
-    trails by that of LETHE_LEDGER_TABLE. `err_stream` is what errors and progress are printed on.
+    trails by that of LETHE_LEDGER_TABLE. `err_stream` is what errors and progress are printed on,
+    `stacks` are the outputs of deployed stacks by name.
     """
 
     folder: Path
@@ -108,6 +109,7 @@ class World:
     signer: Signer | None = None
     signed_by: dict[str, str] = field(default_factory=dict)
     err_stream: type[io.StringIO] = io.StringIO
+    stacks: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ids = _Ids()
@@ -123,6 +125,7 @@ class World:
             self._admission,
             self._replay,
             self._signer,
+            self.stacks.__getitem__,
         )
         status = main(list(argv), Surroundings(self.environment, self.folder, out, err, *services))
         self.out, self.err = out.getvalue(), err.getvalue()

@@ -28,9 +28,14 @@ def only_key(world: World) -> str:
 def test_create_and_list_tenants_as_json(tmp_path: Path) -> None:
     world = World(tmp_path, dict(ACCESS))
     assert world.run("--json", "tenants", "create", "acme") == 0
-    assert world.answer() == {"tenant": "acme", "name": "acme", "created_at": "2026-03-04T05:06:00.000000Z"}
+    assert world.answer() == {
+        "tenant": "acme",
+        "name": "acme",
+        "created_at": "2026-03-04T05:06:00.000000Z",
+        "fenced_by": None,
+    }
     assert world.run("tenants", "list", "--json") == 0
-    assert json.loads(world.out)["tenants"][0]["name"] == "acme"
+    assert json.loads(world.out)["tenants"][0]["fenced_by"] is None
 
 
 def test_tenants_for_a_person(tmp_path: Path) -> None:
@@ -40,7 +45,10 @@ def test_tenants_for_a_person(tmp_path: Path) -> None:
     world.run("tenants", "create", "acme")
     assert world.out.startswith("created tenant acme\n")
     world.run("tenants", "list")
-    assert world.out == "tenant  created\nacme    2026-03-04 05:06\n"
+    assert world.out == "tenant  created           state\nacme    2026-03-04 05:06  active\n"
+    world.tables["access"].fence_tenant("acme", "er_1")
+    world.run("tenants", "list")
+    assert world.out.splitlines()[1] == "acme    2026-03-04 05:06  erased by er_1"
 
 
 def test_a_key_is_created_for_its_users_and_shown_once(tmp_path: Path) -> None:
@@ -173,6 +181,7 @@ def test_a_stack_gives_its_table_and_its_secret() -> None:
     assert environment_of_stack("prod", lambda name: outputs if name == "prod" else {}) == {
         "LETHE_ACCESS_TABLE": "prod-access",
         "LETHE_SECRET_ARN": "arn:secret",
+        "LETHE_URL": "https://x",
     }
 
 

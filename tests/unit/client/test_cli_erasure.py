@@ -24,7 +24,7 @@ def test_erase_says_what_was_begun(tmp_path: Path) -> None:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--reason", "she asked") == 0
         assert world.out.splitlines() == [
-            "er_1: running, unreadable since 2026-05-04 09:00:01 UTC",
+            "er_1: everything of a user, running, unreadable since 2026-05-04 09:00:01 UTC",
             "next: lethe erasures show er_1",
         ]
         assert world.run("--json", "erase", "alice") == 0
@@ -41,7 +41,7 @@ def test_erase_says_what_was_begun(tmp_path: Path) -> None:
             ["alice", "--kind", "fact", "--after", "2026-01-01T00:00:00Z", "--before", "2026-02-01T00:00:00Z"],
             {"kind": ["fact"], "created_after": "2026-01-01T00:00:00Z", "created_before": "2026-02-01T00:00:00Z"},
         ),
-        (["--tenant"], {"tenant": True}),
+        (["--tenant", "--yes"], {"tenant": True}),
     ],
 )
 def test_erase_sends_the_scope(tmp_path: Path, options: list[str], scope: dict[str, object]) -> None:
@@ -49,7 +49,7 @@ def test_erase_sends_the_scope(tmp_path: Path, options: list[str], scope: dict[s
         world = world_for(stub, tmp_path)
         assert world.run("erase", *options) == 0
     assert stub.asked[0].body["scope"] == scope
-    assert world.out.startswith("er_1: running, not all of it is unreadable yet\n")
+    assert world.out.startswith("er_1: everything of a user, running, not all of it is unreadable yet\n")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_erase_waits_for_the_end(tmp_path: Path) -> None:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 0
     assert world.out.splitlines() == [
-        "er_1: unreadable since 2026-05-04 09:00:01 UTC",
-        "er_1: completed, unreadable since 2026-05-04 09:00:01 UTC",
+        "er_1: everything of a user, unreadable since 2026-05-04 09:00:01 UTC",
+        "er_1: everything of a user, completed, unreadable since 2026-05-04 09:00:01 UTC",
         "receipt rc_1: lethe receipt show er_1",
     ]
 
@@ -95,7 +95,7 @@ def test_erase_that_fails_is_status_1(tmp_path: Path) -> None:
     with StubService(begun(), Reply(200, failed), begun(), Reply(200, failed)) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 1
-        assert "er_1: failed" in world.out
+        assert "er_1: everything of a user, failed" in world.out
         assert world.err == (
             "lethe: er_1 failed at the step verify (left_behind); the service tries again soon after "
             "2026-05-04 09:12:00 UTC, or at once when the same is asked for again\n"
@@ -116,7 +116,26 @@ def test_erase_that_does_not_end_in_time_is_status_1(tmp_path: Path) -> None:
     with StubService(begun(), Reply(200, running_erasure())) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait", "--timeout", "0") == 1
-    assert world.err == "lethe: er_1 is still running after 0 s\n"
+    assert world.err == "lethe: er_1 is still running after 0 s; it goes on by itself: lethe erasures show er_1\n"
+
+
+def test_a_whole_tenant_is_erased_only_by_who_says_yes(tmp_path: Path) -> None:
+    with StubService(begun(scope={"tenant": True})) as stub:
+        world = world_for(stub, tmp_path)
+        assert world.run("erase", "--tenant") == 2
+        assert world.err == (
+            f"lethe: this erases every user of the tenant whose key this is, at {stub.url}, and locks the tenant out; "
+            "if that is meant, add --yes\n"
+        )
+        assert world.run("erase", "--tenant", "--wait", "--json") == 2
+        assert world.run("erase", "alice", "--yes") == 2
+        assert stub.asked == []
+        assert world.run("erase", "--tenant", "--yes") == 0
+    assert world.out.splitlines() == [
+        "er_1: everything of the tenant, running, unreadable since 2026-05-04 09:00:01 UTC",
+        "next: lethe erasures show er_1",
+        "its keys reach erasures, receipts, holds and the audit trail alone until `lethe tenants admit NAME`",
+    ]
 
 
 def test_erasures_are_listed(tmp_path: Path) -> None:

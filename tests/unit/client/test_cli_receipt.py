@@ -29,6 +29,7 @@ from tests.fakes.time_and_ids import START, FixedClock
 from tests.support.receipts import RETENTION, StandingHolds, chain_of, document_of, done_erasure, receipt_in, some_hold
 from tests.support.stores import REGION
 from tests.unit.client.command_line import World
+from tests.unit.client.samples import erasure
 from tests.unit.client.stub_service import Reply, StubService
 
 SIGNER = FakeSigner()
@@ -112,10 +113,14 @@ def test_what_is_no_receipt_is_said_so(world: World, content: bytes, fault: str)
 
 def test_several_files_are_one_chain_in_whatever_order_they_are_named(world: World) -> None:
     assert world.run("receipt", "verify", "2.json", "0.json", "1.json", "--key", "key.pem") == 0
-    assert world.out.endswith("3 receipts, each signed by this key\n")
+    assert world.out.endswith(
+        "3 receipts, each signed by this key: the chain of acme is whole from 1 to 3; "
+        "whether it goes on after that only --end can tell\n"
+    )
     assert world.run("receipt", "verify", "0.json", "2.json", "--key", "key.pem") == 1
     assert "the chain: not valid\n  out_of_order at receipts[1]\n  broken_chain at receipts[1]\n" in world.out
     assert world.run("receipt", "verify", "0.json", "2.json", "--each", "--key", "key.pem") == 0
+    assert world.out.endswith("2 receipts, each signed by this key; whether they are a whole chain was not looked at\n")
 
 
 @pytest.mark.parametrize("form", ["array", "lines"])
@@ -138,6 +143,7 @@ def test_a_file_with_many_is_a_chain_in_its_own_order(world: World, form: str) -
 def test_a_missing_end_is_seen_by_who_knows_the_end(world: World) -> None:
     end = hash_of(document_in(world, "2.json")["receipt"])  # type: ignore[arg-type]  # JSON
     assert world.run("receipt", "verify", "0.json", "1.json", "2.json", "--end", end, "--key", "key.pem") == 0
+    assert world.out.endswith("the chain of acme is whole from 1 to 3; and ends as demanded\n")
     assert world.run("receipt", "verify", "0.json", "1.json", "--key", "key.pem") == 0
     assert world.run("receipt", "verify", "0.json", "1.json", "--end", end, "--key", "key.pem") == 1
     assert "wrong_end at receipts[2]" in world.out
@@ -151,7 +157,7 @@ def test_a_missing_end_is_seen_by_who_knows_the_end(world: World) -> None:
         (["0.json", "--key", "0.json"], "not a public key"),
         (["0.json", "--key", "private.pem"], "not a public key"),
         (["0.json", "--key", "p384.pem"], "P-256"),
-        (["0.json", "--each", "--end", "0", "--key", "key.pem"], "--end"),
+        (["0.json", "--each", "--end", "0" * 64, "--key", "key.pem"], "--end"),
     ],
 )
 def test_what_cannot_be_run_is_status_2(world: World, arguments: list[str], says: str) -> None:
@@ -161,6 +167,14 @@ def test_what_cannot_be_run_is_status_2(world: World, arguments: list[str], says
     (world.folder / "p384.pem").write_bytes(other.public_bytes(serialization.Encoding.PEM, form))
     assert world.run("receipt", "verify", *arguments) == 2
     assert says in world.err
+
+
+@pytest.mark.parametrize("end", ["abc", "g" * 64, "A" * 64, "0" * 65, ""])
+def test_an_end_that_is_no_hash_is_a_usage_error(world: World, end: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refused:
+        world.run("receipt", "verify", "0.json", "--end", end, "--key", "key.pem")
+    assert refused.value.code == 2
+    assert "not a SHA-256" in capsys.readouterr().err
 
 
 def test_show_prints_what_it_says(world: World) -> None:
@@ -173,6 +187,12 @@ def test_show_prints_what_it_says(world: World) -> None:
     assert "held_records" in world.out
     assert re.search(r"^memories +\d+ +\d+ +0 +1$", world.out, re.MULTILINE)
     assert "Nothing was checked here" in world.out
+    assert re.search(r"^  hold case-7: on .+, placed at 20", world.out, re.MULTILINE)
+    (held,) = (each for each in receipt["residuals"] if each["surface"] == "held_records")  # type: ignore[index, union-attr, call-overload]  # JSON
+    assert f"  held_records: {held['what']}" in world.out.splitlines()  # type: ignore[index, call-overload]  # JSON
+    assert "  content gone by: no date, because of held_records" in world.out.splitlines()
+    assert "None" not in world.out
+    assert "{" not in world.out
     assert world.run("--json", "receipt", "show", "one.json") == 0
     assert world.answer() == document
 
@@ -185,17 +205,61 @@ def test_show_of_something_else_is_status_1(world: World, content: str) -> None:
 
 def test_show_fetches_the_receipt_of_an_erasure(world: World) -> None:
     document = document_in(world, "0.json")
-    erasure = str(document["receipt"]["erasure"])
+    erasure_id = str(document["receipt"]["erasure"])
     with StubService(Reply(200, document), Reply(200, document)) as service:
         world.environment |= {"LETHE_URL": service.url, "LETHE_API_KEY": "lk_x"}
-        assert world.run("--json", "receipt", "show", erasure) == 0
+        assert world.run("--json", "receipt", "show", erasure_id) == 0
         assert world.answer() == document
-        assert world.run("receipt", "show", erasure, "--receipt", "rc_1") == 0
+        assert world.run("receipt", "show", erasure_id, "--receipt", "rc_1") == 0
     assert [asked.target for asked in service.asked] == [
-        f"/v1/erasures/{erasure}/receipt",
-        f"/v1/erasures/{erasure}/receipt?receipt_id=rc_1",
+        f"/v1/erasures/{erasure_id}/receipt",
+        f"/v1/erasures/{erasure_id}/receipt?receipt_id=rc_1",
     ]
     assert world.run("receipt", "show", "0.json", "--receipt", "rc_1") == 2
+
+
+def test_show_of_a_receipts_id_says_what_to_give(world: World) -> None:
+    assert world.run("receipt", "show", "rc_1") == 2
+    assert "lethe receipt show ERASURE --receipt rc_1; lethe receipt export has all of them" in world.err
+    assert world.run("receipt", "show", "nothing.json") == 2
+    assert world.err.endswith("name a file, or the id of an erasure (er_…)\n")
+
+
+def answers_of(world: World, *numbers: int) -> list[Reply]:
+    """A listing of erasures, newest first, each with the receipt of that file, and then the receipts."""
+    documents = [document_in(world, f"{n}.json") for n in numbers]
+    listed = [erasure(str(each["receipt"]["erasure"]), receipts=[str(each["receipt"]["id"])]) for each in documents]
+    page = Reply(200, {"erasures": listed, "next_cursor": None})
+    return [page, *(Reply(200, document) for document in documents)]
+
+
+def test_export_writes_a_chain_that_verify_finds_whole(world: World) -> None:
+    with StubService(*answers_of(world, 2, 0, 1), *answers_of(world, 2, 1, 0)) as service:
+        world.environment |= {"LETHE_URL": service.url, "LETHE_API_KEY": "lk_x"}
+        assert world.run("receipt", "export", "--output", "all.jsonl") == 0
+        assert world.out.splitlines()[0] == "3 receipts written to all.jsonl"
+        assert world.run("receipt", "export") == 0
+        assert world.out == (world.folder / "all.jsonl").read_text()
+    first = document_in(world, "2.json")["receipt"]
+    assert service.asked[1].target == f"/v1/erasures/{first['erasure']}/receipt?receipt_id={first['id']}"
+    end = hash_of(first)  # type: ignore[arg-type]  # JSON
+    assert world.run("receipt", "verify", "all.jsonl", "--key", "key.pem", "--end", end) == 0
+    assert world.run("receipt", "export", "--output", "all.jsonl") != 0
+
+
+def test_export_of_a_key_that_does_not_see_all_is_status_1(world: World) -> None:
+    with StubService(*answers_of(world, 2)) as service:
+        world.environment |= {"LETHE_URL": service.url, "LETHE_API_KEY": "lk_x"}
+        assert world.run("receipt", "export", "--output", "some.jsonl") == 1
+    assert "no whole chain, since these are missing: 1, 2. A key that covers every user sees all" in world.err
+    assert world.run("receipt", "verify", "some.jsonl", "--key", "key.pem", "--each") == 0
+
+
+def test_export_of_nothing(world: World) -> None:
+    with StubService(*answers_of(world)) as service:
+        world.environment |= {"LETHE_URL": service.url, "LETHE_API_KEY": "lk_x"}
+        assert world.run("receipt", "export") == 0
+    assert world.out == ""
 
 
 def test_key_prints_the_public_key_of_the_laptop(world: World) -> None:
