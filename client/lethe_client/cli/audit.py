@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lethe_client.cli.access import LEDGER_TABLE, stack_environment, told
+from lethe_client.cli.access import ACCESS_TABLE, LEDGER_TABLE, stack_environment, told
+from lethe_client.cli.keys import DIGITS
 from lethe_client.cli.numbers import whole
-from lethe_client.cli.output import Output
+from lethe_client.cli.output import Output, shorten
 from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
 
 if TYPE_CHECKING:
+    from lethe.domain.access import ApiKey
     from lethe.domain.audit import AuditEntry, Ends
     from lethe.domain.audit_trail import TrailChecked
     from lethe.services.audit import AuditDesk
 
-_SHOWN = 12
-"""Digits of a keyed hash in a table."""
+_ACTOR = 32
+"""Columns of an actor's name in a table; `lethe keys list` shows all of it."""
 
 
 def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
@@ -55,7 +57,7 @@ def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -
     if options.file is None:
         if options.tenant is None:
             raise UsageError("audit verify: name a file, or --tenant")
-        with _desk(options.stack, around) as desk:
+        with _desk(_environment(options.stack, around), around) as desk:
             checked = desk.verify(options.tenant, known)
     else:
         checked = _of_file(options.file, lambda lines: check_export(lines, known))
@@ -111,7 +113,7 @@ def _tell(checked: TrailChecked, compared: bool, output: Output) -> None:
 
 
 def _export(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    with _desk(options.stack, around) as desk:
+    with _desk(_environment(options.stack, around), around) as desk:
         lines = desk.export(options.tenant)
         if options.output is None:
             for line in lines:
@@ -128,36 +130,72 @@ def _export(options: argparse.Namespace, around: Surroundings, output: Output) -
 def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     from lethe.domain.audit import document
 
-    with _desk(options.stack, around) as desk:
+    environment = _environment(options.stack, around)
+    with _desk(environment, around) as desk:
         if options.user is None:
             entries = desk.newest(options.tenant, options.limit)
         else:
             entries = desk.of_user(options.tenant, options.user, options.limit)
+    keys = _keys(options.tenant, environment, around) if entries else {}
     if output.as_json:
-        output.json({"entries": [document(entry) for entry in entries]})
+        # Beside the entries, not in them: the hash of an entry is of all that is in it.
+        asked = {entry.event.key for entry in entries}
+        named = {key_hash: {"id": key.id, "actor": key.actor} for key_hash, key in keys.items() if key_hash in asked}
+        output.json({"entries": [document(entry) for entry in entries], "keys": named})
     elif not entries:
         output.line("no entries")
     else:
-        output.table(("at", "action", "verdict", "subject", "key", "targets"), [_row(entry) for entry in entries])
+        header = ("at", "action", "verdict", "subject", "key", "actor", "request", "targets")
+        output.table(header, [_row(entry, keys.get(entry.event.key)) for entry in entries])
 
 
-def _row(entry: AuditEntry) -> tuple[str, ...]:
+def _keys(tenant: str, environment: Mapping[str, str], around: Surroundings) -> dict[str, ApiKey]:
+    """The keys of the tenant, revoked ones too, by the hash that entries name them by. None where they cannot be read,
+    which is said: the entries are worth seeing all the same.
+    """
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    from lethe.errors import LetheError
+
+    try:
+        if not environment.get(ACCESS_TABLE):
+            raise UsageError(f"set {ACCESS_TABLE}")
+        access = around.build_access(environment)
+        return {access.audit_key(key): key for key in access.list_keys(tenant)}
+    except (UsageError, LetheError, ValueError, BotoCoreError, ClientError) as error:
+        print(f"lethe: keys are shown by their hashes, for the tenant's keys cannot be read: {error}", file=around.err)
+        return {}
+
+
+def _row(entry: AuditEntry, key: ApiKey | None) -> tuple[str, ...]:
     event = entry.event
     more = f" and {len(event.targets) - 1} more" if len(event.targets) > 1 else ""
     return (
         f"{event.at:%Y-%m-%d %H:%M:%S}",
         event.action,
         event.verdict.value,
-        (event.subject or "")[:_SHOWN],
-        event.key[:_SHOWN],
+        (event.subject or "")[:DIGITS],
+        event.key[:DIGITS] if key is None else key.id,
+        _actor(key),
+        event.request_id,
         "".join(event.targets[:1]) + more,
     )
 
 
+def _actor(key: ApiKey | None) -> str:
+    """The name that was chosen for the key, if one was: its own name only says its id again."""
+    from lethe.domain.access import own_actor
+
+    return "" if key is None or key.actor == own_actor(key.id) else shorten(key.actor, _ACTOR)
+
+
+def _environment(stack: str | None, around: Surroundings) -> Mapping[str, str]:
+    return stack_environment(stack, around, LEDGER_TABLE, "no ledger table")
+
+
 @contextmanager
-def _desk(stack: str | None, around: Surroundings) -> Iterator[AuditDesk]:
+def _desk(environment: Mapping[str, str], around: Surroundings) -> Iterator[AuditDesk]:
     """The audit trail; what it refuses becomes a CommandError with its own words."""
-    environment = stack_environment(stack, around, LEDGER_TABLE, "no ledger table")
     try:
         with told():
             yield around.build_audit(environment)

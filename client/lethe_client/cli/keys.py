@@ -12,8 +12,11 @@ from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
     from lethe.domain.access import ApiKey
+    from lethe.services.access import Access
 
 EVERY_USER = "*"
+DIGITS = 12
+"""Of a keyed hash in a table: `lethe audit list` shows the same, and --json all of them."""
 
 
 def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
@@ -47,7 +50,7 @@ def _create(options: argparse.Namespace, around: Surroundings, output: Output) -
     with open_access(options.stack, around) as access:
         key, api_key = access.create_key(options.tenant, options.permissions, options.users, options.actor)
     if output.as_json:
-        output.json({**_described(key), "api_key": api_key, "users": list(options.users)})
+        output.json({**_described(key, access), "api_key": api_key, "users": list(options.users)})
     else:
         output.line(api_key)
         output.line(f"id {key.id}, tenant {key.tenant}, {_permissions(key)}")
@@ -58,12 +61,12 @@ def _list(options: argparse.Namespace, around: Surroundings, output: Output) -> 
     with open_access(options.stack, around) as access:
         keys = access.list_keys(options.tenant)
     if output.as_json:
-        output.json({"keys": [_described(key) for key in keys]})
+        output.json({"keys": [_described(key, access) for key in keys]})
     elif not keys:
         output.line("no keys")
     else:
-        header = ("id", "actor", "permissions", "users", "created", "state")
-        output.table(header, [_row(key) for key in keys])
+        header = ("id", "actor", "permissions", "users", "created", "audit key", "state")
+        output.table(header, [_row(key, access) for key in keys])
 
 
 def _revoke(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
@@ -71,14 +74,15 @@ def _revoke(options: argparse.Namespace, around: Surroundings, output: Output) -
     with open_access(options.stack, around) as access:
         key = access.revoke_key(whole[1] if whole else options.key_id)
     if output.as_json:
-        output.json(_described(key))
+        output.json(_described(key, access))
     else:
         output.line(f"revoked {key.id}")
 
 
-def _described(key: ApiKey) -> dict[str, object]:
+def _described(key: ApiKey, access: Access) -> dict[str, object]:
     return {
         "id": key.id,
+        "audit_key": access.audit_key(key),
         "tenant": key.tenant,
         "actor": key.actor,
         "permissions": sorted(key.permissions),
@@ -88,13 +92,14 @@ def _described(key: ApiKey) -> dict[str, object]:
     }
 
 
-def _row(key: ApiKey) -> tuple[str, ...]:
+def _row(key: ApiKey, access: Access) -> tuple[str, ...]:
     return (
         key.id,
         key.actor,
         _permissions(key),
         "all" if EVERY_USER in key.subjects else str(len(key.subjects)),
         f"{key.created_at:%Y-%m-%d %H:%M}",
+        access.audit_key(key)[:DIGITS],
         "active" if key.revoked_at is None else "revoked",
     )
 

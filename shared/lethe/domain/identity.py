@@ -105,6 +105,11 @@ def session_of(tenant: str, subject: str, session_id: str, master_key: bytes) ->
     return hmac.new(master_key, message, hashlib.sha256).hexdigest()[:32]
 
 
+def key_of(tenant: str, key_id: str, master_key: bytes) -> str:
+    """The keyed hash by which the ledger and the audit trail name an API key: 32 hex digits."""
+    return hidden("key", tenant, key_id, master_key)
+
+
 def hidden(kind: str, tenant: str, text: str, master_key: bytes) -> str:
     """The keyed hash of ``text`` for the ledger and the audit trail: who knows the text and the key can prove that it
     was this one, nobody else can guess it. ``kind`` keeps hashes of different things apart.

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from lethe.domain.access import TENANT_NAME, ApiKey, Tenant, chosen_actor, format_key, hash_secret, own_actor, parse_key
-from lethe.domain.identity import EVERY_USER, Caller, Permission, subject_of
+from lethe.domain.identity import EVERY_USER, Caller, Permission, key_of, subject_of
 from lethe.errors import InvalidInput, NotFound
 from lethe.ports import AccessStore, Clock, Ids
 
@@ -70,6 +70,10 @@ class Access:
         if self._store.tenant(tenant) is None:
             raise NotFound("there is no such tenant")
         return self._store.keys(tenant)
+
+    def audit_key(self, key: ApiKey) -> str:
+        """The keyed hash by which the audit trail names a key."""
+        return key_of(key.tenant, key.id, self._master_key)
 
     def revoke_key(self, key_id: str) -> ApiKey:
         """Revoke at once and for good. Raises NotFound."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lethe.domain.audit import AuditEntry, AuditEvent, Verdict
-from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of, subject_of
+from lethe.domain.identity import EVERY_USER, Caller, hidden, key_of, session_of, subject_of
 from lethe.domain.immutable import immutable
 from lethe.ports import AuditTrail, Clock
 
@@ -48,7 +48,7 @@ class AuditBook:
         event = AuditEvent(
             tenant=caller.tenant,
             at=self._clock.now(),
-            key=hidden("key", caller.tenant, caller.key_id, self._master_key),
+            key=key_of(caller.tenant, caller.key_id, self._master_key),
             action=action,
             verdict=Verdict.ALLOWED if allowed else Verdict.REFUSED,
             subject=subject,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ from typing import Any
 import pytest
 
 from lethe.domain.audit import AuditEvent, Verdict, ends_json, linked
-from lethe.domain.chain import ChainEnd
-from lethe.domain.identity import subject_of
+from lethe.domain.chain import ChainEnd, hash_of
+from lethe.domain.identity import hidden, subject_of
 from lethe_client.cli.stack import environment_of_stack
 from tests.fakes.audit import FakeAuditTrail
 from tests.fakes.time_and_ids import START
@@ -202,6 +204,72 @@ def test_the_newest_entries(world: World) -> None:
     assert world.run("audit", "list", "--tenant", "acme", "--user", "bob") == 0
     assert world.out == "no entries\n"
     assert world.run("audit", "list", "--tenant", "acme", "--user", "b\x07b") == 1
+
+
+BOT, NAMELESS, GONE = "0" * 26, "1" * 26, "2" * 26
+
+
+@pytest.fixture
+def answerable(world: World) -> World:
+    """Entries of two keys of the tenant, and of one that there is no more."""
+    world.environment["LETHE_ACCESS_TABLE"] = "access"
+    assert world.run("tenants", "create", "acme") == 0
+    table = world.tables["access"]
+    assert world.run("keys", "create", "--tenant", "acme", "--permissions", "read", "--actor", "support-bot") == 0
+    assert world.run("keys", "create", "--tenant", "acme", "--permissions", "read") == 0
+    (made, first), (other, second) = table.by_id.items()
+    table.by_id = {BOT: replace(first, id=BOT), NAMELESS: replace(second, id=NAMELESS, actor=f"key:{NAMELESS}")}
+    assert {made, other}.isdisjoint(table.by_id)
+    assert world.run("keys", "revoke", BOT) == 0
+    trail = world.trails["ledger"] = FakeAuditTrail()
+    for number, key_id in enumerate((BOT, NAMELESS, GONE)):
+        trail.append(replace(event(number), key=hidden("key", "acme", key_id, MASTER_KEY)))
+    return world
+
+
+def test_who_it_was_is_found_from_an_entry(answerable: World) -> None:
+    assert answerable.run("audit", "list", "--tenant", "acme") == 0
+    header, gone, nameless, bot = (re.split(r"  +", line) for line in answerable.out.splitlines())
+    assert header == ["at", "action", "verdict", "subject", "key", "actor", "request", "targets"]
+    unknown = hidden("key", "acme", GONE, MASTER_KEY)
+    assert gone[4:] == [unknown[:12], "request-2"]
+    assert nameless[4:] == [NAMELESS, "request-1"]
+    assert bot[4:] == [BOT, "support-bot", "request-0"]
+    assert answerable.err == ""
+
+
+def test_who_it_was_stands_beside_the_entries_as_json(answerable: World) -> None:
+    assert answerable.run("--json", "audit", "list", "--tenant", "acme", "--limit", "2") == 0
+    answer: Any = answerable.answer()
+    assert [entry["request_id"] for entry in answer["entries"]] == ["request-2", "request-1"]
+    assert answer["keys"] == {answer["entries"][1]["key"]: {"id": NAMELESS, "actor": f"key:{NAMELESS}"}}
+    for entry in answer["entries"]:
+        assert entry["hash"] == hash_of({name: value for name, value in entry.items() if name != "hash"})
+
+
+def test_keys_are_listed_with_the_hash_that_entries_name_them_by(answerable: World) -> None:
+    by_hash = {hidden("key", "acme", key_id, MASTER_KEY): key_id for key_id in (BOT, NAMELESS)}
+    assert answerable.run("--json", "keys", "list", "--tenant", "acme") == 0
+    answer: Any = answerable.answer()
+    assert {key["audit_key"]: key["id"] for key in answer["keys"]} == by_hash
+    assert answerable.run("keys", "list", "--tenant", "acme") == 0
+    header, *rows = (re.split(r"  +", line) for line in answerable.out.splitlines())
+    column = header.index("audit key")
+    assert {(row[column], row[0]) for row in rows} == {(found[:12], key_id) for found, key_id in by_hash.items()}
+
+
+def test_entries_are_listed_without_the_keys_where_these_cannot_be_read(answerable: World) -> None:
+    def listed(says: str) -> None:
+        assert answerable.run("--json", "audit", "list", "--tenant", "acme") == 0
+        answer: Any = answerable.answer()
+        assert (len(answer["entries"]), answer["keys"]) == (3, {})
+        why = "keys are shown by their hashes, for the tenant's keys cannot be read"
+        assert answerable.err == f"lethe: {why}: {says}\n"
+
+    answerable.tables["access"].by_name.clear()
+    listed("there is no such tenant")
+    del answerable.environment["LETHE_ACCESS_TABLE"]
+    listed("set LETHE_ACCESS_TABLE")
 
 
 def test_the_table_of_a_deployed_stack_is_in_its_outputs() -> None:
