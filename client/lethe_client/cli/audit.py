@@ -51,6 +51,7 @@ def add_commands(parsers: Parsers, common: argparse.ArgumentParser) -> None:
 
 def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
     from lethe.domain.audit_trail import check_export
+    from lethe.services.audit import NO_ENTRY
 
     noted = [_noted(path) for path in options.known]
     known = [ends for _, ends in noted]
@@ -67,7 +68,7 @@ def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -
         raise CommandError("the noted ends are of another tenant's trail")
     _tell(checked, bool(known), output)
     if not checked.strands:
-        raise CommandError("there is no entry at all: is that the tenant's name?")
+        raise CommandError(NO_ENTRY)
     if checked.faults:
         raise CommandError("the audit trail is not what it was")
 

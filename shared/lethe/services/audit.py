@@ -9,8 +9,10 @@ from lethe.domain.audit import AuditEntry, Ends, entry_of
 from lethe.domain.audit_trail import TrailChecked, check_trail, export
 from lethe.domain.identity import subject_of
 from lethe.domain.json_values import JsonObject
+from lethe.errors import NotFound
 from lethe.ports import AuditTrail
 
+NO_ENTRY: Final = "there is no entry at all: is that the tenant's name?"
 STRETCH: Final = 500
 """Entries read at once."""
 
@@ -30,25 +32,39 @@ class AuditDesk:
         return check_trail(tenant, strands, noted)
 
     def export(self, tenant: str) -> Iterator[str]:
-        """The lines of an export (``domain.audit_trail``)."""
-        ends = self._trail.ends(tenant)
+        """The lines of an export (``domain.audit_trail``). Raises NotFound where there is no entry."""
+        ends = self._ends(tenant)
         entries = (entry for strand, end in sorted(ends.items()) for entry in self._strand(tenant, strand, end.length))
         return export(tenant, ends, entries)
 
     def newest(self, tenant: str, limit: int) -> tuple[AuditEntry, ...]:
-        """The newest entries of all strands, newest first. Raises ValueError on one that is none."""
+        """The newest entries of all strands, newest first. Raises NotFound where there is none, ValueError on one that
+        is no entry.
+        """
         found = [
             entry_of(stored)
-            for strand, end in self._trail.ends(tenant).items()
+            for strand, end in self._ends(tenant).items()
             for stored in self._trail.stretch(tenant, strand, max(0, end.length - limit), limit)
         ]
         found.sort(key=lambda entry: (entry.event.at, entry.n), reverse=True)
         return tuple(found[:limit])
 
     def of_user(self, tenant: str, user_id: str, limit: int) -> tuple[AuditEntry, ...]:
-        """The newest entries about a user, newest first. Raises ValueError on what is no user id."""
+        """The newest entries about a user, newest first. Raises NotFound where there is no entry, about him or anybody,
+        ValueError on what is no user id.
+        """
         subject = subject_of(tenant, user_id, self._master_key())
-        return self._trail.of_subject(tenant, subject, limit, None).items
+        found = self._trail.of_subject(tenant, subject, limit, None).items
+        if not found:
+            self._ends(tenant)
+        return found
+
+    def _ends(self, tenant: str) -> Ends:
+        """Raises NotFound where there is no entry: it is more likely a wrong name than a trail."""
+        ends = self._trail.ends(tenant)
+        if not ends:
+            raise NotFound(NO_ENTRY)
+        return ends
 
     def _strand(self, tenant: str, strand: int, most: int | None) -> Iterator[JsonObject]:
         """The entries of a strand, up to the ``most``-th."""

@@ -69,9 +69,19 @@ def test_a_sound_table(world: World) -> None:
     }
 
 
-def test_a_tenant_without_entries_is_no_proof(world: World) -> None:
-    assert world.run("audit", "verify", "--tenant", "nobody") == 1
+@pytest.mark.parametrize("tenant", ["nobody", "acme-2"])
+@pytest.mark.parametrize(
+    "command", [("verify",), ("export",), ("export", "--output", "no.jsonl"), ("list",), ("list", "--user", "ann")]
+)
+def test_a_tenant_without_entries_is_no_proof(
+    world: World, command: tuple[str, ...], tenant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is not written either: an empty one would pass for an export later."""
+    monkeypatch.chdir(world.folder)
+    assert world.run("audit", *command, "--tenant", tenant) == 1
     assert world.err == "lethe: there is no entry at all: is that the tenant's name?\n"
+    assert command == ("verify",) or world.out == ""
+    assert list(world.folder.iterdir()) == []
 
 
 def test_a_table_that_falls_short_of_an_earlier_export(world: World) -> None:
