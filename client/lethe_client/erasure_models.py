@@ -57,7 +57,8 @@ class Erasure:
     nobody since `unreadable_since`; None when it was too much for one request, and is still being deleted.
     `scope` names a session by a keyed hash. `held` is how many records the legal holds named in `holds` keep;
     `receipts` are the ids of all its receipts, `receipt_id` is the newest. `failure` is a code, when it failed: the
-    service then tries again by itself, soon after `retry_at`, or at once when the erasure is asked for again.
+    service then tries again by itself, soon after `retry_at`, or at once when the user or tenant is
+    asked for again.
     """
 
     id: str

@@ -7,6 +7,7 @@ LetheError
 ├── Forbidden               403
 ├── NotFound                404  missing, foreign, expired and erased alike
 ├── Conflict                409
+│   ├── Held                409  ... a legal hold keeps what was to be deleted
 │   └── InProgress          409  the first request with this idempotency key still runs
 ├── Erased                  410  a write for an erased subject
 │   ├── NotAdmitted         410  ... and not admitted again
@@ -108,6 +109,13 @@ class Conflict(LetheError):
     status, code, title = 409, "conflict", "The request conflicts with the current state"
 
 
+class Held(Conflict):
+    """A legal hold keeps what was to be deleted."""
+
+    def __init__(self, instead: str = "") -> None:
+        super().__init__(f"a legal hold keeps it: a key that may govern sees which, GET /v1/holds?user_id=…{instead}")
+
+
 class InProgress(Conflict):
     """The first request with the same idempotency key has not answered yet."""
 
@@ -166,6 +174,10 @@ class Throttled(LetheError):
 
     status, code, title, retryable = 429, "throttled", "Too many requests", True
     retry_after: ClassVar[int] = 1
+
+
+class StillErasing(Throttled):
+    """A part of a subject cannot be verified now: the whole of it is being erased, and is waited for."""
 
 
 class Unavailable(LetheError):

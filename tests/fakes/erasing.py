@@ -10,7 +10,7 @@ from datetime import datetime
 
 from lethe.domain.erasure import Erasure, ErasureState, Scope
 from lethe.domain.head import SubjectHead, SubjectState
-from lethe.domain.holds import Hold, HoldTarget, holding, holds_all
+from lethe.domain.holds import Hold, HoldTarget, holding
 from lethe.domain.identity import Space
 from lethe.errors import Conflict, Erased, NotFound, VersionConflict
 from lethe.ports import Page, Purged, Search, Seen, Stock, TimeLeft
@@ -149,9 +149,9 @@ class FakeStores:
     def memories(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         found = self.of_memories.lineages(space)
         keeping = {each.id: holding(holds, self._target(space, each)) for each in found}
-        goes = [memory_id for memory_id, name in keeping.items() if name is None]
+        goes = [memory_id for memory_id, names in keeping.items() if not names]
         self.of_memories.purge(space, goes)
-        return Purged(len(goes), done=True, holds=frozenset(name for name in keeping.values() if name is not None))
+        return Purged(len(goes), done=True, holds=frozenset().union(*keeping.values()))
 
     def _target(self, space: Space, each: object) -> HoldTarget:
         session = getattr(each, "session_id", None)
@@ -163,17 +163,17 @@ class FakeStores:
         )
 
     def entities(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
-        everything = holds_all(holds)
-        if everything is not None and self.of_entities.stored(space):
-            return Purged(0, done=True, holds=frozenset([everything]))
+        everything = holding(holds, HoldTarget())
+        if everything and self.of_entities.stored(space):
+            return Purged(0, done=True, holds=everything)
         return Purged(self.of_entities.purge(space), done=True)
 
     def sessions(self, space: Space, holds: Sequence[Hold], time_left: TimeLeft) -> Purged:
         deleted, held = 0, set[str]()
         for session_id in self.of_sessions.ids(space):
-            name = holding(holds, HoldTarget(session=self.name_session(space, session_id)))
-            if name is not None:
-                held.add(name)
+            names = holding(holds, HoldTarget(session=self.name_session(space, session_id)))
+            if names:
+                held |= names
             else:
                 self.of_sessions.delete(space, session_id)
                 deleted += 1
@@ -190,7 +190,7 @@ class FakeStores:
         for space in self.spaces():
             if space.tenant == search.tenant and space.subject == search.subject and space.epoch <= search.epochs:
                 stock = self.count(space)
-                counter = held if holds_all(holds) is not None else remaining
+                counter = held if holding(holds, HoldTarget()) else remaining
                 counter["memories"] += stock.memories
                 counter["entities"] += stock.entities
                 counter["sessions"] += stock.sessions

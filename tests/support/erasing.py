@@ -195,7 +195,11 @@ class Erasing:
         return self.read(erasure)
 
     def following(self, task: StepName, done: Done) -> StepName | None:
-        """The task that comes next; None behind the last. The drain is waited out in between."""
+        """The task that comes next; None behind the last, and where something else has to end first. The drain is
+        waited out in between.
+        """
+        if done.later:
+            return None
         if not done.done:
             return done.following or task
         if task is StepName.PROBE:

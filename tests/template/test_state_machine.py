@@ -138,8 +138,12 @@ def test_a_task_is_called_again_until_it_is_done(name: str) -> None:
     done, *others = (mapping(each) for each in items(choice["Choices"]))
     assert (done["Variable"], done["BooleanEquals"]) == ("$.done", True)
     assert choice["Default"] == name
-    back = [{"Variable": "$.task", "StringEquals": "index", "Next": "index"}] if name == "probe" else []
-    assert others == back
+    back = {
+        "probe": {"probe later": "probe later", "index": "another round"},
+        "verify": {"verify later": "verify later"},
+    }
+    assert {str(each["StringEquals"]): each["Next"] for each in others} == back.get(name, {})
+    assert all(each["Variable"] == "$.task" for each in others)
 
 
 def test_nothing_but_names_is_in_any_state() -> None:
@@ -156,9 +160,18 @@ def test_it_is_written_in_the_language_that_is_tested() -> None:
     assert not [text for text in _texts(MACHINE) if text.startswith("{%")]
 
 
-def test_the_drain_is_the_only_wait() -> None:
-    assert [name for name, state in STATES.items() if state["Type"] == "Wait"] == ["drain"]
-    assert STATES["drain"]["SecondsPath"] == "$.seconds"
+def test_the_drain_is_the_only_wait_on_the_way() -> None:
+    waits = {
+        name: (state.get("SecondsPath", state.get("Seconds")), state["Next"])
+        for name, state in STATES.items()
+        if state["Type"] == "Wait"
+    }
+    assert waits == {
+        "drain": ("$.seconds", "sweep"),
+        "probe later": (20, "probe"),
+        "verify later": (20, "verify"),
+        "another round": (10, "index"),
+    }
 
 
 @pytest.mark.parametrize("engine", ["scan", "managed", "serverless"])

@@ -149,7 +149,7 @@ def _fail_if_failed(erasure: Erasure) -> None:
     if erasure.state == "failed":
         step = "" if erasure.failed_step is None else f" at the step {erasure.failed_step}"
         again = "soon" if erasure.retry_at is None else f"soon after {erasure.retry_at:%Y-%m-%d %H:%M:%S} UTC"
-        raise CommandError(
-            f"{erasure.id} failed{step} ({erasure.failure or 'no reason given'}); the service tries again {again}, "
-            "or at once when the same is asked for again"
-        )
+        whole = erasure.scope.keys() & {"subject", "tenant"}
+        at_once = ", or at once when the same is asked for again" if whole else ""
+        why = erasure.failure or "no reason given"
+        raise CommandError(f"{erasure.id} failed{step} ({why}); the service tries again {again}{at_once}")

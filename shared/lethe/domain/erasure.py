@@ -136,8 +136,8 @@ class Erasure:
     about the epoch ``epoch`` alone);
     ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``owed`` are memories that
     a hold keeps though what they were made of goes: once that is gone, nothing else tells that they belong to what was
-    asked for; ``starts`` counts executions of the state machine, ``touched_at`` is when it was saved last; ``version``
-    counts saves.
+    asked for; ``failures`` counts failures in a row, ``starts`` executions of the state machine; ``touched_at`` is when
+    it was saved last; ``version`` counts saves.
     """
 
     id: str
@@ -159,6 +159,7 @@ class Erasure:
     receipts: tuple[str, ...] = ()
     ended_at: datetime | None = None
     failure: str | None = None
+    failures: int = 0
     starts: int = 0
     touched_at: datetime | None = None
     version: int = 0
@@ -223,18 +224,18 @@ def given_up(erasure: Erasure, why: str, now: datetime) -> Erasure:
     to_come = [step for step in erasure.steps if step.state is StepState.PENDING]
     for step in (*begun[-1:], *to_come[:1])[:1]:
         erasure = erasure.with_step(replace(step, state=StepState.FAILED))
-    return replace(erasure, state=ErasureState.FAILED, failure=why, ended_at=now)
+    return replace(erasure, state=ErasureState.FAILED, failure=why, ended_at=now, failures=erasure.failures + 1)
 
 
 FIRST_REST, LONGEST_REST = timedelta(minutes=5), timedelta(hours=6)
-"""How long an erasure that failed rests before it is started again: twice as long after each further run."""
+"""How long an erasure that failed rests before it is started again: twice as long after each further failure."""
 
 
 def rests_until(erasure: Erasure) -> datetime | None:
     """When a failed erasure is due again; None for any other."""
     if erasure.state is not ErasureState.FAILED:
         return None
-    rest = min(FIRST_REST * (1 << min(erasure.starts - 1, 10)), LONGEST_REST)
+    rest = min(FIRST_REST * (1 << min(erasure.failures - 1, 10)), LONGEST_REST)
     return (erasure.touched_at or erasure.requested_at) + rest
 
 

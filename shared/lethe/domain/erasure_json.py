@@ -82,6 +82,7 @@ def erasure_json(erasure: Erasure) -> JsonObject:
         "receipts": list(erasure.receipts),
         "ended_at": _text(erasure.ended_at),
         "failure": erasure.failure,
+        "failures": erasure.failures,
         "starts": erasure.starts,
         "touched_at": _text(erasure.touched_at),
     }
@@ -109,6 +110,7 @@ def erasure_of(value: JsonObject, version: int) -> Erasure:
         receipts=tuple(map(str, _list(value["receipts"]))),
         ended_at=_time(value["ended_at"]),
         failure=_optional(value["failure"]),
+        failures=_int(value["failures"]),
         starts=_int(value["starts"]),
         touched_at=_time(value["touched_at"]),
         version=version,

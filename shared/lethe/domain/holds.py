@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from lethe.domain.erasure import Erasure, MemoriesWithin, OneSession, Scope, TheseMemories, WholeSubject
+from lethe.domain.erasure import Erasure, MemoriesWithin, OneSession, Scope, TheseMemories
 from lethe.domain.immutable import immutable
 from lethe.domain.memory import MemoryKind
 
@@ -62,11 +62,6 @@ def still_keeps(hold: Hold | None, erasure: Erasure) -> bool:
     )
 
 
-def holding(holds: Iterable[Hold], record: HoldTarget) -> str | None:
-    """The name of a hold that covers ``record``, or None."""
-    return next((hold.name for hold in holds if covers(hold.scope, record)), None)
-
-
-def holds_all(holds: Iterable[Hold]) -> str | None:
-    """The name of a hold on everything of the subject, or None."""
-    return next((hold.name for hold in holds if isinstance(hold.scope, WholeSubject)), None)
+def holding(holds: Iterable[Hold], record: HoldTarget) -> frozenset[str]:
+    """The names of all holds that cover ``record``; of one that is nothing in particular, the holds on everything."""
+    return frozenset(hold.name for hold in holds if covers(hold.scope, record))

@@ -14,7 +14,7 @@ from lethe.errors import InvalidInput, LetheError
 from lethe.ports import TimeLeft
 from lethe.services.erasure.worker import Done
 
-TICK, FAIL = "tick", "fail"
+TICK, FAIL, LATER = "tick", "fail", "later"
 SPARE: Final = 3.0
 """Seconds that a task leaves of its function's time, to write into the ledger how far it came."""
 
@@ -34,7 +34,7 @@ class Task(TypedDict, total=False):
 
 class TaskAnswer(TypedDict, total=False):
     """What the state machine goes on with: nothing but names, and whether the task is done. ``task`` is the one that
-    comes next while it is not: mostly the same.
+    comes next while it is not: mostly the same, or the same with ``later`` behind it, for which the machine waits.
     """
 
     task: str
@@ -106,7 +106,7 @@ class EraseApplication:
             raise InvalidInput.of("task", "not a step of an erasure")
         done = self._tasks.run(StepName(task), tenant, erasure, time_left)
         return {
-            "task": done.following or task,
+            "task": f"{task} {LATER}" if done.later else done.following or task,
             "tenant": tenant,
             "erasure": erasure,
             "done": done.done,

@@ -13,7 +13,7 @@ from lethe.domain.immutable import immutable
 from lethe.domain.json_path import JsonPath
 from lethe.domain.json_values import JsonValue
 from lethe.domain.memory import Origin
-from lethe.errors import Conflict, Forbidden, NotFound
+from lethe.errors import Forbidden, Held, NotFound
 from lethe.ports import Clock, Entities, Holds, IdempotencyRecords, Ids
 
 
@@ -135,10 +135,10 @@ class EntityDesk:
     def delete(self, space: Space, key: str, session_id: str | None, version: int | None = None) -> None:
         """Delete value, history and stored answers that show them; deleting what is gone already is no error.
 
-        With ``version`` only if that is the current one. Raises VersionConflict, and Conflict when a hold keeps it.
+        With ``version`` only if that is the current one. Raises VersionConflict, and Held when a hold keeps it.
         """
         if self._is_held(space, session_id):
-            raise Conflict("a legal hold keeps it")
+            raise Held
         self._entities.delete(space, key, session_id, version)
         self._answers.forget(space, {about_entity(key)})
 
@@ -148,4 +148,4 @@ class EntityDesk:
         if session_id is not None:
             session = session_of(space.tenant, space.subject, session_id, self._master_key)
         holds = self._holds.of_subject(space.tenant, space.subject)
-        return holding(holds, HoldTarget(session=session)) is not None
+        return bool(holding(holds, HoldTarget(session=session)))

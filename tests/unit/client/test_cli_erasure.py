@@ -212,13 +212,13 @@ def test_holds_are_placed_listed_and_released(tmp_path: Path) -> None:
         assert json.loads(world.out) == part
         assert world.run("holds", "list") == 0
         assert world.out.splitlines() == [
-            "name    placed            holds",
-            "case-7  2026-05-04 09:00  everything of a user",
-            "case-8  2026-05-04 09:00  1 memory",
+            "name    placed            holds                 subject",
+            f"case-7  2026-05-04 09:00  everything of a user  {'a' * 32}",
+            f"case-8  2026-05-04 09:00  1 memory              {'a' * 32}",
         ]
         assert world.run("--json", "holds", "list") == 0
         assert json.loads(world.out) == {"holds": [hold(), part]}
-        assert world.run("holds", "list") == 0
+        assert world.run("holds", "list", "--user", "alice") == 0
         assert world.out == "no holds\n"
         assert world.run("holds", "release", "case-8") == 0
         assert world.out == "released case-8; what was erased meanwhile is deleted within minutes\n"
@@ -226,7 +226,26 @@ def test_holds_are_placed_listed_and_released(tmp_path: Path) -> None:
         assert json.loads(world.out) == {"name": "case-8", "released": True}
     scope = {"memory_ids": ["mem_1"]}
     assert stub.asked[0].body == {"user_id": "alice", "scope": scope, "reason": "a court asked"}
+    assert stub.asked[4].target == "/v1/holds?user_id=alice&limit=200"
     assert (stub.asked[6].method, stub.asked[6].target) == ("DELETE", "/v1/holds/case-8")
+
+
+def test_to_release_no_hold_is_no_error_and_is_said(tmp_path: Path) -> None:
+    none = (Reply(404, problem(404, "not_found")), Reply(204))
+    with StubService(*none, *none) as stub:
+        world = world_for(stub, tmp_path)
+        assert world.run("holds", "release", "case-9") == 0
+        assert world.out == "there is no hold case-9 on the users of this key: nothing was released\n"
+        assert world.run("--json", "holds", "release", "case-9") == 0
+        assert json.loads(world.out) == {"name": "case-9", "released": False}
+
+
+def test_a_hold_is_on_one_thing(tmp_path: Path) -> None:
+    with StubService() as stub:
+        world = world_for(stub, tmp_path)
+        assert world.run("holds", "place", "case-7", "alice", "--session", "s1", "--kind", "fact") == 2
+        assert stub.asked == []
+    assert world.err == "lethe: name one thing: --session, --memory, a range of --kind, --after and --before\n"
 
 
 def test_a_hold_that_cannot_stand_is_status_1(tmp_path: Path) -> None:

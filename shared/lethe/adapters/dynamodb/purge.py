@@ -15,7 +15,7 @@ from lethe.adapters.dynamodb.database import Database
 from lethe.adapters.dynamodb.failures import Item
 from lethe.adapters.dynamodb.models import Row
 from lethe.domain import keys
-from lethe.domain.holds import Hold, HoldTarget, holding, holds_all
+from lethe.domain.holds import Hold, HoldTarget, holding
 from lethe.domain.identity import Space, session_of
 from lethe.domain.keys import KeyRange
 from lethe.domain.memory import MemoryKind
@@ -27,8 +27,8 @@ TO_GO_ON: Final = 5.0
 _PAGE: Final = 1_000
 """Items of a page: 40 calls that delete them, which take longer than one that reads as many."""
 
-Keeps = Callable[[Item], str | None]
-"""The hold that covers an item, or None."""
+Keeps = Callable[[Item], frozenset[str]]
+"""The holds that cover an item."""
 
 
 class DynamoPurge:
@@ -55,18 +55,18 @@ class DynamoPurge:
         keeps whatever is there.
         """
         row, partition = self._database.models.memory, keys.space_partition(space)
-        if not holds or holds_all(holds) is not None:
-            keeps = self._keeps(space, holds, lambda sort_key: None)
-            return self._purge(row, partition, keys.everything(), time_left, keeps)
+        if not holds:
+            return self._purge(row, partition, keys.everything(), time_left)
         described = ("id", "kind", "created_at", "session_id")
         rows = self._database.query(row, partition, keys.beginning_with(keys.MEMORIES), attributes=described)
         held = {str(item["id"]["S"]): holding(holds, self._memory(space, item)) for item in rows}
+        everything = holding(holds, HoldTarget())
         return self._purge(
             row,
             partition,
             keys.everything(),
             time_left,
-            lambda item: held.get(_memory_of(item) or ""),
+            lambda item: held.get(_memory_of(item) or "", everything),
             ("sk", "memory_id"),
         )
 
@@ -100,10 +100,9 @@ class DynamoPurge:
         """Which items holds on a session, or on everything, cover."""
         if not holds:
             return None
-        everything = holds_all(holds)
-        known: dict[str | None, str | None] = {None: everything}
+        known: dict[str | None, frozenset[str]] = {None: holding(holds, HoldTarget())}
 
-        def keeps(item: Item) -> str | None:
+        def keeps(item: Item) -> frozenset[str]:
             session_id = session_in(str(item["sk"]["S"]))
             if session_id not in known:
                 assert session_id is not None  # it is known
@@ -129,9 +128,9 @@ class DynamoPurge:
         pages = self._database.pages(row, partition, within, limit=_PAGE, attributes=attributes)
         items = next(pages, None)
         while items is not None:
-            keeping = [None if keeps is None else keeps(item) for item in items]
-            held |= {name for name in keeping if name is not None}
-            goes = [item for item, name in zip(items, keeping, strict=True) if name is None]
+            keeping = [frozenset[str]() if keeps is None else keeps(item) for item in items]
+            held = held.union(*keeping)
+            goes = [item for item, names in zip(items, keeping, strict=True) if not names]
             following = self._database.delete_beside(row, _places(partition, goes), lambda: next(pages, None))
             deleted += len(goes)
             if following is not None and time_left() < TO_GO_ON:

@@ -15,7 +15,7 @@ from lethe.adapters.inspection.parts import Part
 from lethe.adapters.inspection.tables import Tables
 from lethe.domain.erasure import Scope, WholeSubject, WholeTenant
 from lethe.domain.holds import Hold
-from lethe.errors import Throttled
+from lethe.errors import StillErasing
 from lethe.ports import Search, Seen, TimeLeft
 
 TABLES: Final = (SUBJECTS, SESSIONS, ENTITIES, MEMORIES)
@@ -125,15 +125,25 @@ class Inspector:
 
     def _part(self, search: Search, holds: Sequence[Hold], count: Count) -> None:
         """What is left of a part of a subject that stays readable; where the subject was erased whole since, of the
-        epoch that the part was in.
+        epoch that the part was in. Holds may keep some of it in epochs that were erased whole.
         """
         head = Heads(self._tables, search.tenant).now(search.subject or "")
-        if head is None or (head.epoch == search.epoch and head.state != "erasing"):
-            Part(search, holds, self._tables, self._key).count(self._entries, count)
-            return
-        if head.state == "erasing":
-            raise Throttled("the whole subject is being erased; this is verified after it")
+        if head is not None and head.state == "erasing":
+            raise StillErasing("the whole subject is being erased; this is verified after it")
+        part = Part(search, holds, self._tables, self._key)
+        ended_epochs = 0 if head is None else min(head.epoch - 1, search.epoch)
+        if ended_epochs < search.epoch:
+            part.count(self._entries, count)
+        else:
+            count.remaining.update(self._ended_since(search, holds).remaining)
+        if holds:
+            part.count_held_unread(range(1, ended_epochs + 1), count)
+
+    def _ended_since(self, search: Search, holds: Sequence[Hold]) -> Count:
+        """What is in the epoch that the part was in, which was erased whole since."""
+        count = nothing()
         ended_then = Search(search.tenant, search.subject, WholeSubject(), search.epoch, 0, search.until)
         ended = Ended(ended_then, Heads(self._tables, search.tenant), holds)
         self._count(ended_then, ended, self._partitions(ended_then, range(search.epoch, search.epoch + 1)), count)
         self._count_entries(ended_then, ended, count)
+        return count

@@ -68,8 +68,23 @@ class Part:
         if entries is not None:
             self._index(entries, seen, gone, anew, into)
 
-    def _facts(self, store: str) -> list[Facts]:
-        found = (self._reader.facts(store, item) for item in self._tables.partition(store, self._place))
+    def count_held_unread(self, epochs: Iterable[int], into: Count) -> None:
+        """Count what holds keep of it in epochs that were erased whole. Raises Unavailable or Throttled."""
+        for epoch in epochs:
+            place = f"{self._beside}#{epoch}"
+            memories = self._facts(MEMORIES, place)
+            newest = {facts.memory_id: facts for facts in memories if facts.is_newest}
+            judged = [newest.get(facts.memory_id) for facts in memories]
+            judged += [*self._facts(SESSIONS, place), *self._facts(ENTITIES, place)]
+            for facts in judged:  # of a memory's versions, hash and notes each is judged by its newest version
+                if facts is not None and self._is_wanted(facts) and self._kept(facts):
+                    into.held[facts.store] += 1
+
+    def _is_wanted(self, facts: Facts) -> bool:
+        return facts.memory_id in self._search.owed or self._in_scope(facts, None)
+
+    def _facts(self, store: str, place: str | None = None) -> list[Facts]:
+        found = (self._reader.facts(store, item) for item in self._tables.partition(store, place or self._place))
         return [facts for facts in found if facts is not None]
 
     def _memories(self) -> _Seen:

@@ -7,6 +7,7 @@ order is that of the steps: entries of the index, what was derived, the memories
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -32,11 +33,13 @@ from lethe.ports import (
 )
 from lethe.services.erasure.rebuilding import Rebuilding
 from lethe.services.erasure.stretch import Counted, Deleted
-from lethe.services.spaces import readable_space
+from lethe.services.spaces import ended_spaces, readable_space
 
 CHUNK: Final = 200
 """Memories that go between two looks at the time."""
 TO_GO_ON: Final = 3.0
+_LAST: Final = (StepName.ARCHIVE, StepName.SWEEP)
+"""Steps that look for what holds keep in epochs that were erased whole."""
 _WITHIN: Final = 20.0
 """Seconds that a request to the index may take at most."""
 
@@ -108,19 +111,39 @@ class PartialDeletion:
     def delete(self, erasure: Erasure, step: StepName, cursor: str | None, time_left: TimeLeft) -> Deleted:
         """A stretch of a deleting step. Raises what the ports raise."""
         space = self._space(erasure)
-        if space is None:
-            return Deleted(True)
-        try:
-            return self._delete(erasure, space, step, time_left)
-        except Erased:
-            return Deleted(True)  # the whole subject is being erased: nobody reads this any more
+        stretch = Deleted(True)
+        if space is not None:
+            # Where the whole subject is erased meanwhile, nobody reads this any more.
+            with suppress(Erased):
+                stretch = self._delete(erasure, space, step, time_left)
+        if step not in _LAST or not stretch.done:
+            return stretch
+        return replace(stretch, holds=tuple(sorted({*stretch.holds, *self._held_unread(erasure)})))
+
+    def _held_unread(self, erasure: Erasure) -> frozenset[str]:
+        """The holds that keep something of what was asked for in epochs that were erased whole: it is there, unread,
+        and goes with the whole subject's erasure when they end.
+        """
+        assert erasure.subject is not None
+        holds = self._holds.of_subject(erasure.tenant, erasure.subject)
+        head = self._heads.read(erasure.tenant, erasure.subject) if holds else None
+        found = set[str]()
+        last = 0 if head is None else min(head.epoch - 1, erasure.epoch)
+        for space in ended_spaces(erasure.tenant, erasure.subject, last):
+            lineages = self._memories.lineages(space)
+            for lineage in lineages:
+                if lineage.id in erasure.owed or self._wanted(erasure, space, lineage, None):
+                    found |= self._holding(space, holds, lineage)
+            if isinstance(erasure.scope, OneSession) and self._sessions_named(erasure, space, lineages):
+                found |= holding(holds, HoldTarget(session=erasure.scope.session))
+        return frozenset(found)
 
     def _delete(self, erasure: Erasure, space: Space, step: StepName, time_left: TimeLeft) -> Deleted:
         if step is StepName.SWEEP:
             swept = Deleted(True)
             for each in DELETING:
                 stretch = self._delete(erasure.owing(swept.owed), space, each, time_left)
-                swept = Deleted(stretch.done, swept.deleted + stretch.deleted, stretch.holds, owed=stretch.owed)
+                swept = replace(stretch, deleted=swept.deleted + stretch.deleted)
                 if not stretch.done:
                     break
             return swept
@@ -197,19 +220,18 @@ class PartialDeletion:
         keeping = {lineage.id: self._holding(space, holds, lineage) for lineage in lineages} if holds else {}
         owed = set(erasure.owed)
         wanted = [each for each in lineages if each.id in owed or self._wanted(erasure, space, each, anew)]
-        goes = [lineage for lineage in wanted if keeping.get(lineage.id) is None]
+        goes = [lineage for lineage in wanted if not keeping.get(lineage.id)]
         gone = self._gone(erasure, lineages)
         follows = consequences(lineages, {lineage.id for lineage in goes} | set(gone))
         resting = [[lineage for lineage in lineages if lineage.id in level] for level in follows.dropped]
         sessions, keeps_session = self._sessions_of(erasure, holds, () if anew is not None else named)
-        names = {name for lineage in chain(wanted, *resting) if (name := keeping.get(lineage.id))}
-        names |= set() if keeps_session is None else {keeps_session}
+        names = keeps_session.union(*(keeping.get(lineage.id, ()) for lineage in chain(wanted, *resting)))
         return _Chosen(
             tuple(goes),
             tuple(tuple(lineage for lineage in level if not keeping.get(lineage.id)) for level in resting),
             follows.rebuilt,  # also under a hold: a context is a copy, and no hold keeps copies
             sessions,
-            len(wanted) - len(goes) + (keeps_session is not None),
+            len(wanted) - len(goes) + bool(keeps_session),
             tuple(sorted(names)),
             gone,
             (*sorted(owed), *(each.id for each in chain.from_iterable(resting) if keeping.get(each.id))),
@@ -234,7 +256,7 @@ class PartialDeletion:
         session = None if lineage.session_id is None else self._named(space, lineage.session_id)
         return HoldTarget(lineage.id, lineage.kind, lineage.created_at, session)
 
-    def _holding(self, space: Space, holds: Sequence[Hold], lineage: Lineage) -> str | None:
+    def _holding(self, space: Space, holds: Sequence[Hold], lineage: Lineage) -> frozenset[str]:
         return holding(holds, self._target(space, lineage))
 
     def _sessions_named(self, erasure: Erasure, space: Space, lineages: Sequence[Lineage]) -> tuple[str, ...]:
@@ -258,12 +280,12 @@ class PartialDeletion:
 
     def _sessions_of(
         self, erasure: Erasure, holds: Sequence[Hold], session_ids: tuple[str, ...]
-    ) -> tuple[tuple[str, ...], str | None]:
-        """The sessions that go, or the hold that keeps them."""
+    ) -> tuple[tuple[str, ...], frozenset[str]]:
+        """The sessions that go, or the holds that keep them."""
         if not session_ids or not isinstance(erasure.scope, OneSession):
-            return (), None
-        name = holding(holds, HoldTarget(session=erasure.scope.session))
-        return (session_ids, None) if name is None else ((), name)
+            return (), frozenset()
+        names = holding(holds, HoldTarget(session=erasure.scope.session))
+        return ((), names) if names else (session_ids, names)
 
     def _named(self, space: Space, session_id: str) -> str:
         return session_of(space.tenant, space.subject, session_id, self._master_key)

@@ -26,7 +26,7 @@ from lethe.domain.erasure import (
     given_up,
 )
 from lethe.domain.immutable import immutable
-from lethe.errors import LetheError, NotFound
+from lethe.errors import LetheError, NotFound, StillErasing, Throttled
 from lethe.ports import Clock, Ledger, TimeLeft
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.receipts import ReceiptWriter
@@ -35,6 +35,8 @@ from lethe.services.erasure.whole import WholeDeletion
 
 ROUNDS: Final = 3
 """So many looks of the first verification may find something; each but the last sends the deleting steps round."""
+MOST_WAITS: Final = 60
+"""How often a part waits for the erasure of its whole subject, 20 seconds each time, before it gives up."""
 TO_RUN_ON: Final = 30.0
 """Seconds that must be left for another step within the same call."""
 NOTE_AFTER: Final = timedelta(seconds=1)
@@ -58,6 +60,8 @@ class Done:
     done: bool
     following: StepName | None = None
     state: ErasureState = ErasureState.RUNNING
+    later: bool = False
+    """Whether it is of no use to go on at once: something else has to end first."""
 
 
 Work = Callable[[Erasure, Step, TimeLeft], "StepProgress"]
@@ -74,6 +78,8 @@ class StepProgress:
     """The row, where more than the step changed in it."""
     left_behind: bool = False
     """Whether the erasure ends here, once this is noted."""
+    later: bool = False
+    """As of ``Done``."""
 
 
 class Worker:
@@ -117,16 +123,16 @@ class Worker:
         which is done, and goes on behind it.
         """
         erasure = self._claimed(tenant, erasure_id)
-        done, following = True, None
+        done, following, later = True, None, False
         if erasure.step(task).state is not StepState.DONE:
             progress, row = self._stretch(erasure, task, time_left)
             erasure = self._save(row)
             if progress.left_behind:
                 raise LeftBehind
-            done, following = progress.done, _following(erasure, task)
+            done, following, later = progress.done, _following(erasure, task), progress.later
         if done:
             erasure = self._run_on(erasure, task, time_left)
-        return Done(done, following, erasure.state)
+        return Done(done, following, erasure.state, later)
 
     def _claimed(self, tenant: str, erasure_id: str) -> Erasure:
         """The row, noted as running: what runs is not started again by the tick."""
@@ -224,7 +230,12 @@ class Worker:
 
     def _verify(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> StepProgress:
         """A look over all stores, in stretches; the row keeps what was counted so far."""
-        seen = self._looking.stretch(erasure, step, time_left)
+        try:
+            seen = self._looking.stretch(erasure, step, time_left)
+        except StillErasing as error:
+            if step.attempts > MOST_WAITS:
+                raise Throttled(error.detail) from error
+            return StepProgress(False, cursor=step.cursor, later=True)
         if not seen.done:
             return StepProgress(False, cursor=seen.cursor, erasure=erasure)
         verification = Verification(self._clock.now(), seen.remaining, seen.held)
@@ -249,7 +260,7 @@ class Worker:
         now = self._clock.now()
         state = ErasureState.COMPLETED_WITH_HOLDS if erasure.held else ErasureState.COMPLETED
         holds = erasure.holds if erasure.held else ()
-        ended = replace(balanced(erasure), state=state, holds=holds, ended_at=now)
+        ended = replace(balanced(erasure), state=state, holds=holds, ended_at=now, failures=0)
         receipt_id = self._receipts.write(ended)
         if erasure.is_whole:
             self._whole.end(erasure, now + ABSENT_FOR)
