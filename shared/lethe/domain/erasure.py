@@ -262,9 +262,14 @@ STORE_OF: Final = {
 def balanced(erasure: Erasure) -> Erasure:
     """The erasure with counts that agree, once a verification has found nothing left: what was found is what went and
     what is held. A step that was cut short after it deleted and before it noted so has counted too little; a writer
-    that came after the count has made it delete more than was found.
+    that came after the count has made it delete more than was found. What a hold let go during the drain the sweep has
+    deleted, but it was found before.
     """
     held = dict(erasure.verified[-1].held) if erasure.verified else {}
+    before = dict(erasure.verified[-2].held) if len(erasure.verified) > 1 else {}
+    let_go = sum(max(0, count - held.get(store, 0)) for store, count in before.items())
+    sweep = erasure.step(StepName.SWEEP)
+    erasure = erasure.with_step(replace(sweep, deleted=max(0, sweep.deleted - let_go)))
     for name, store in STORE_OF.items():
         step = erasure.step(name)
         deleted = max(step.deleted, step.found - held.get(store, 0))

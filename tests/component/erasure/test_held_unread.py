@@ -13,12 +13,14 @@ from math import inf
 import pytest
 
 from lethe.domain.erasure import Erasure, ErasureState, MemoriesWithin, StepName, TheseMemories, WholeSubject
+from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Caller
 from lethe.domain.memory import MemoryKind
 from lethe.entry.erasing import EraseApplication
 from lethe.errors import Throttled
 from lethe.services.erasure.requests import NamedSession, Wanted
 from lethe.services.erasure.worker import MOST_WAITS
+from lethe.services.spaces import ended_spaces
 from tests.component.erasure.test_whole_subjects import everything
 from tests.support.erasing import Erasing
 from tests.support.subjects import Filled, fill
@@ -144,3 +146,24 @@ def test_a_failure_after_a_good_run_is_the_first_in_a_row(house: Erasing, caller
         assert house.tick.run() == 0
     assert said(house.drive(house.read(erasure)))[0] is ErasureState.COMPLETED
     assert house.read(erasure).failures == 0
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["alone", "beside a late writer"])
+def test_what_a_hold_lets_go_during_the_drain_is_counted_once(house: Erasing, caller: Caller, late: bool) -> None:
+    filled = fill(house, house.write(caller, "alice"), "W")
+    house.holds.place(caller, "alice", "court", WholeSubject())
+    (kept,) = ended_spaces(caller.tenant, filled.space.subject, 1)
+    stock = house.purge.count(kept)
+
+    def drained() -> None:
+        house.holds.release(caller, "court")
+        if late:
+            house.answers.store(kept, kept.tenant, "late", StoredAnswer(201, "{}"), house.clock.now())
+
+    house.at_drain = drained
+    done = house.erase(caller, "alice", WholeSubject())
+    assert said(done) == ALL_GONE
+    counted = [done.step(name) for name in (StepName.MEMORIES, StepName.ENTITIES, StepName.SESSIONS)]
+    assert [step.found for step in counted] == [stock.memories, stock.entities, stock.sessions]
+    assert [step.deleted for step in counted] == [step.found for step in counted]
+    assert done.step(StepName.SWEEP).deleted == late
