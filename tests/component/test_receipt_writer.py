@@ -75,7 +75,7 @@ def writer(
 ) -> ReceiptWriter:
     clock = FixedClock(now)
     signer, holds = signer or FakeSigner(), holds or StandingHolds()
-    return ReceiptWriter(receipts, holds, signer, retention, lambda scope: "table_scan", "0.1.0", clock)
+    return ReceiptWriter(receipts, holds, signer, retention, lambda erasure: "table_scan", "0.1.0", clock)
 
 
 def chain_in(receipts: Receipts, tenant: str, ids: list[str]) -> list[JsonObject]:

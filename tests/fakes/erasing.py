@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from lethe.domain.erasure import Erasure, ErasureState, Scope
+from lethe.domain.erasure import Erasure, ErasureState
 from lethe.domain.head import SubjectHead, SubjectState
 from lethe.domain.holds import Hold, HoldTarget, holding
 from lethe.domain.identity import Space
@@ -182,7 +182,7 @@ class FakeStores:
     def answers(self, space: Space, time_left: TimeLeft) -> Purged:
         return Purged(self.of_answers.purge(space), done=True)
 
-    def method(self, scope: Scope) -> str:
+    def method(self, search: Search) -> str:
         return "table_scan"
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:

@@ -149,10 +149,8 @@ class Erasing:
             self.writer,
             self.held,
         )
-        receipts = ReceiptWriter(
-            self.receipts, self.held, self.signer, RETENTION, self.verifier.method, "test", self.clock
-        )
         looking = Looking(self.verifier, self.held)
+        receipts = ReceiptWriter(self.receipts, self.held, self.signer, RETENTION, looking.method, "test", self.clock)
         self.worker = Worker(self.ledger, whole, self.partial, looking, receipts, self.clock)
         self.tick = Tick(self.ledger, self.held, self.executions, self.clock)
         self.requests = ErasureRequests(

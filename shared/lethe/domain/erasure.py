@@ -137,7 +137,8 @@ class Erasure:
     ``actor`` and ``reason`` are keyed hashes; ``holds`` names the holds that kept something; ``owed`` are memories that
     a hold keeps though what they were made of goes: once that is gone, nothing else tells that they belong to what was
     asked for; ``failures`` counts failures in a row, ``starts`` executions of the state machine; ``touched_at`` is when
-    it was saved last; ``version`` counts saves.
+    it was saved last; ``version`` counts saves. ``known`` is whether the subject could have anything when it was asked
+    for: of one of whom nothing was ever stored, or who was erased already, nothing is sought beyond its own partitions.
     """
 
     id: str
@@ -150,6 +151,7 @@ class Erasure:
     state: ErasureState = ErasureState.ACCEPTED
     epochs: int = 0
     epoch: int = 0
+    known: bool = True
     unreadable_since: datetime | None = None
     steps: tuple[Step, ...] = ()
     holds: tuple[str, ...] = ()

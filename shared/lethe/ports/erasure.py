@@ -206,6 +206,7 @@ class Purge(Protocol):
 class Search:
     """What the verifier looks for: items of a tenant, or of one subject in it, of epochs up to ``epochs``; or, in the
     epoch ``epoch`` that stays readable, what is within ``scope`` and was there at ``until``, and the memories ``owed``.
+    ``known`` is as of an ``Erasure``.
     """
 
     tenant: str
@@ -215,6 +216,7 @@ class Search:
     epoch: int
     until: datetime
     owed: tuple[str, ...] = ()
+    known: bool = True
 
 
 @immutable
@@ -229,10 +231,10 @@ class Seen:
 class Verifier(Protocol):
     """Looks whether anything is left, by means that share nothing with what deletes."""
 
-    def method(self, scope: Scope) -> str:
-        """How it looks for what was within ``scope``, for the receipt: ``table_scan`` or ``partition_query``."""
+    def method(self, search: Search) -> str:
+        """How it looks, for the receipt: ``table_scan`` or ``partition_query``."""
         ...
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:
-        """Count what is left in the next stretch of all stores. Raises Unavailable or Throttled."""
+        """Count what is left in the next stretch of all stores. Raises Unavailable, Throttled, StillErasing."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lethe.domain.access import Tenant
-from lethe.domain.erasure import TheseMemories, WholeSubject, WholeTenant
+from lethe.domain.erasure import ErasureState, TheseMemories, WholeSubject, WholeTenant
 from lethe.domain.identity import Caller
 from lethe.services.erasure.requests import Wanted
 from tests.support.erasing import Erasing
@@ -46,3 +46,20 @@ def test_a_receipt_says_how_it_was_looked(
     assert isinstance(receipt, dict)
     assert receipt["verifier"] == {"method": method, "version": "test"}
     assert bool(client.calls["scan"]) is (method == SCAN)
+
+
+def test_of_whom_nothing_is_known_nothing_is_scanned_for(house: Erasing, caller: Caller) -> None:
+    """Else whoever may erase could have all tables read as often as he likes, for nothing."""
+    client = FaultyClient(house.inspected)
+    house = Erasing(house.database, client.as_client())
+    house.memories.add(house.write(caller, "alice"), [memory()])
+    house.erase(caller, "alice", WholeSubject())
+    scans = client.calls["scan"]
+    assert scans > 0
+    for user in ("ghost", "alice", "alice"):
+        done = house.erase(caller, user, WholeSubject())
+        assert done.state is ErasureState.COMPLETED
+        receipt = house.receipt(done)["receipt"]
+        assert isinstance(receipt, dict)
+        assert receipt["verifier"] == {"method": QUERY, "version": "test"}
+    assert client.calls["scan"] == scans

@@ -13,7 +13,7 @@ from lethe.adapters.inspection.index import Entries
 from lethe.adapters.inspection.judgement import ENTITIES, MEMORIES, SESSIONS, SUBJECTS, Facts, Reader
 from lethe.adapters.inspection.parts import Part
 from lethe.adapters.inspection.tables import Tables
-from lethe.domain.erasure import Scope, WholeSubject, WholeTenant
+from lethe.domain.erasure import WholeSubject, WholeTenant
 from lethe.domain.holds import Hold
 from lethe.errors import StillErasing
 from lethe.ports import Search, Seen, TimeLeft
@@ -26,7 +26,8 @@ _AT_ONCE: Final = 4
 
 class Inspector:
     """``Verifier``. With ``whole_tables`` the erasure of a whole subject is verified by scans of all tables, which also
-    find what lies where it should not; else, and for parts of a subject, by its partitions. That of a tenant, whose
+    find what lies where it should not; else, for parts of a subject, and for one of whom nothing was known, by its
+    partitions. That of a tenant, whose
     subjects nothing lists but the tables themselves, is always verified by scans.
     """
 
@@ -36,12 +37,14 @@ class Inspector:
         self._key = key
         self._whole_tables = whole_tables
 
-    def method(self, scope: Scope) -> str:
-        """How it looks for what was within ``scope``."""
-        return "table_scan" if self._scans(scope) else "partition_query"
+    def method(self, search: Search) -> str:
+        """How it looks."""
+        return "table_scan" if self._scans(search) else "partition_query"
 
-    def _scans(self, scope: Scope) -> bool:
-        return isinstance(scope, WholeTenant) or (self._whole_tables and isinstance(scope, WholeSubject))
+    def _scans(self, search: Search) -> bool:
+        if isinstance(search.scope, WholeTenant):
+            return True
+        return self._whole_tables and search.known and isinstance(search.scope, WholeSubject)
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:
         """Tables stretch by stretch, then the index. Raises Unavailable or Throttled."""
@@ -58,7 +61,7 @@ class Inspector:
     ) -> str | None:
         """Where to go on, None at the end."""
         ended = Ended(search, Heads(self._tables, search.tenant), holds)
-        if self._scans(search.scope):
+        if self._scans(search):
             cursor = self._scan(search, ended, cursor, time_left, count)
             if cursor is not None:
                 return cursor

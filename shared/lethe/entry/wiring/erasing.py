@@ -84,10 +84,10 @@ def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> E
         parts.ledger, parts.heads, parts.subjects, parts.access, parts.purge, parts.writer, parts.holds
     )
     verifier = _verifier(settings, parts)
-    receipts = ReceiptWriter(
-        parts.receipts, parts.holds, signer(settings), retention(settings), verifier.method, __version__, parts.clock
-    )
     looking = Looking(verifier, parts.holds)
+    receipts = ReceiptWriter(
+        parts.receipts, parts.holds, signer(settings), retention(settings), looking.method, __version__, parts.clock
+    )
     worker = Worker(parts.ledger, whole, parts.partial, looking, receipts, parts.clock)
     tick = Tick(parts.ledger, parts.holds, parts.executions, parts.clock)
     return EraseApplication(worker, tick.run, PowertoolsEraseObserver(), time.perf_counter)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from lethe.domain.chain import ChainEnd, hash_of
-from lethe.domain.erasure import Erasure, Scope
+from lethe.domain.erasure import Erasure
 from lethe.domain.holds import Hold, still_keeps
 from lethe.domain.json_values import JsonObject
 from lethe.domain.receipt import Place, Signing, VerifiedBy, build, receipt_id, signed, statement_of
@@ -27,7 +27,7 @@ class NoReceipt(LetheError):
 
 
 class ReceiptWriter:
-    """Writes receipts. ``method`` tells the verifier's for a scope, ``version`` is that of the code, ``retention`` that
+    """Writes receipts. ``method`` tells how an erasure was verified, ``version`` is that of the code, ``retention`` that
     of the stack.
     """
 
@@ -37,7 +37,7 @@ class ReceiptWriter:
         holds: Holds,
         signer: Signer,
         retention: Retention,
-        method: Callable[[Scope], str],
+        method: Callable[[Erasure], str],
         version: str,
         clock: Clock,
     ) -> None:
@@ -89,7 +89,7 @@ class ReceiptWriter:
         try:
             done = erasure.verified[-1].at if erasure.verified else erasure.requested_at
             remains = residuals(self._retention, done, bool(holds), erasure.is_whole)
-            verified_by = VerifiedBy(self._method(erasure.scope), self._version)
+            verified_by = VerifiedBy(self._method(erasure), self._version)
             receipt = build(identifier, place, erasure, erasure.verified, holds, remains, verified_by, signing)
             statement = statement_of(receipt)
         except ValueError as error:

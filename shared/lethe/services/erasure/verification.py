@@ -35,16 +35,7 @@ class Looking:
     def stretch(self, erasure: Erasure, step: Step, time_left: TimeLeft) -> Looked:
         """The next stretch. Raises Unavailable or Throttled."""
         before = json.loads(step.cursor) if step.cursor is not None else {"at": None, "remaining": {}, "held": {}}
-        search = Search(
-            erasure.tenant,
-            erasure.subject,
-            erasure.scope,
-            erasure.epochs,
-            erasure.epoch,
-            erasure.requested_at,
-            erasure.owed,
-        )
-        seen = self._verifier.look(search, self._standing(erasure), before["at"], time_left)
+        seen = self._verifier.look(_search(erasure), self._standing(erasure), before["at"], time_left)
         remaining = Counter[str](before["remaining"])
         held = Counter[str](before["held"])
         remaining.update(dict(seen.remaining))
@@ -53,6 +44,10 @@ class Looking:
         if seen.cursor is not None:
             cursor = json.dumps({"at": seen.cursor, "remaining": remaining, "held": held})
         return Looked(seen.cursor is None, tuple(sorted(remaining.items())), tuple(sorted(held.items())), cursor)
+
+    def method(self, erasure: Erasure) -> str:
+        """How it is looked for an erasure."""
+        return self._verifier.method(_search(erasure))
 
     def _standing(self, erasure: Erasure) -> Sequence[Hold]:
         if erasure.subject is not None:
@@ -65,3 +60,16 @@ class Looking:
             start = page.next_key
             if start is None:
                 return found
+
+
+def _search(erasure: Erasure) -> Search:
+    return Search(
+        erasure.tenant,
+        erasure.subject,
+        erasure.scope,
+        erasure.epochs,
+        erasure.epoch,
+        erasure.requested_at,
+        erasure.owed,
+        erasure.known,
+    )
