@@ -127,7 +127,8 @@ def _describe(erasure: Erasure, output: Output, what: str = "") -> None:
     if erasure.held:
         count = "1 record" if erasure.held == 1 else f"{erasure.held} records"
         holds = ", ".join(erasure.holds)
-        output.line(f"held: {count}, kept by {holds or 'a legal hold'}; erased when that is released")
+        end = "those are" if len(erasure.holds) > 1 else "that is"
+        output.line(f"held: {count}, kept by {holds or 'a legal hold'}; erased when {end} released")
     if erasure.receipt_id is not None:
         output.line(f"receipt {erasure.receipt_id}: lethe receipt show {erasure.id}")
     elif erasure.under_way:
@@ -137,7 +138,9 @@ def _describe(erasure: Erasure, output: Output, what: str = "") -> None:
 def _readable(erasure: Erasure) -> str:
     if erasure.unreadable_since is None:
         return "not all of it is unreadable yet"
-    return f"unreadable since {erasure.unreadable_since:%Y-%m-%d %H:%M:%S} UTC"
+    stays = erasure.held and not erasure.scope.keys() & {"subject", "tenant"}
+    what = "what no hold keeps is unreadable" if stays else "unreadable"
+    return f"{what} since {erasure.unreadable_since:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _row(erasure: Erasure) -> tuple[str, ...]:

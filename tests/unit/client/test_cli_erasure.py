@@ -106,10 +106,18 @@ def test_erase_that_fails_is_status_1(tmp_path: Path) -> None:
 
 def test_what_a_hold_keeps_is_said_and_is_status_0(tmp_path: Path) -> None:
     held = erasure(state="completed_with_holds", held=2, holds=["case-7"])
-    with StubService(begun(), Reply(200, held)) as stub:
+    of_two = erasure(state="completed_with_holds", held=2, holds=["case-7", "case-8"], scope={"memory_ids": ["mem_1"]})
+    with StubService(begun(), Reply(200, held), begun(), Reply(200, of_two)) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 0
-    assert "held: 2 records, kept by case-7; erased when that is released" in world.out.splitlines()
+        assert (
+            "er_1: everything of a user, completed with holds, unreadable since 2026-05-04 09:00:01 UTC"
+            in world.out.splitlines()
+        )
+        assert "held: 2 records, kept by case-7; erased when that is released" in world.out.splitlines()
+        assert world.run("erase", "alice", "--wait", "--memory", "mem_1") == 0
+    assert "completed with holds, what no hold keeps is unreadable since 2026-05-04 09:00:01 UTC" in world.out
+    assert "held: 2 records, kept by case-7, case-8; erased when those are released" in world.out.splitlines()
 
 
 def test_erase_that_does_not_end_in_time_is_status_1(tmp_path: Path) -> None:

@@ -297,7 +297,9 @@ def test_what_kms_signed_and_the_table_kept_is_valid(world: World) -> None:
         made = client.create_key(KeyUsage="SIGN_VERIFY", KeySpec="ECC_NIST_P256")  # type: ignore[attr-defined]  # no stubs of it here
         signer = KmsSigner(REGION, made["KeyMetadata"]["Arn"])
         clock = FixedClock(START + timedelta(days=40))
-        writer = ReceiptWriter(receipts, StandingHolds(), signer, RETENTION, lambda scope: "table_scan", "0.1.0", clock)
+        writer = ReceiptWriter(
+            receipts, StandingHolds(), signer, RETENTION, lambda erasure: "table_scan", "0.1.0", clock
+        )
         names = [writer.write(done_erasure(random.Random(n))) for n in range(3)]
         (world.folder / "kms.der").write_bytes(signer.public_key())
     rewrite(world, "all.json", [receipts.read("acme", name) for name in names])

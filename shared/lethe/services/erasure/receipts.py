@@ -27,8 +27,8 @@ class NoReceipt(LetheError):
 
 
 class ReceiptWriter:
-    """Writes receipts. ``method`` tells how an erasure was verified, ``version`` is that of the code, ``retention`` that
-    of the stack.
+    """Writes receipts. ``method`` tells how an erasure was verified, ``version`` is that of the code, ``retention``
+    that of the stack.
     """
 
     def __init__(
