@@ -111,7 +111,8 @@ def test_what_a_hold_keeps_is_said_and_is_status_0(tmp_path: Path) -> None:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 0
         assert (
-            "er_1: everything of a user, completed with holds, unreadable since 2026-05-04 09:00:01 UTC"
+            told = "er_1: everything of a user, completed with holds, unreadable since 2026-05-04 09:00:01 UTC"
+            assert told in world.out.splitlines()
             in world.out.splitlines()
         )
         assert "held: 2 records, kept by case-7; erased when that is released" in world.out.splitlines()
