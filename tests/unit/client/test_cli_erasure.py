@@ -110,11 +110,8 @@ def test_what_a_hold_keeps_is_said_and_is_status_0(tmp_path: Path) -> None:
     with StubService(begun(), Reply(200, held), begun(), Reply(200, of_two)) as stub:
         world = world_for(stub, tmp_path)
         assert world.run("erase", "alice", "--wait") == 0
-        assert (
-            told = "er_1: everything of a user, completed with holds, unreadable since 2026-05-04 09:00:01 UTC"
-            assert told in world.out.splitlines()
-            in world.out.splitlines()
-        )
+        told = "er_1: everything of a user, completed with holds, unreadable since 2026-05-04 09:00:01 UTC"
+        assert told in world.out.splitlines()
         assert "held: 2 records, kept by case-7; erased when that is released" in world.out.splitlines()
         assert world.run("erase", "alice", "--wait", "--memory", "mem_1") == 0
     assert "completed with holds, what no hold keeps is unreadable since 2026-05-04 09:00:01 UTC" in world.out
