@@ -52,13 +52,17 @@ class Holds:
         """
         return Hold.parse(self._transport.send(Call("GET", path_of("v1", "holds", name))).body)
 
-    def list(self, *, page_size: int | None = None) -> Iterator[Hold]:
-        """All holds of the tenant, by name, fetched page by page as they are taken."""
-        return every(lambda cursor: self.page(limit=page_size, cursor=cursor))
+    def list(self, *, user_id: str | None = None, page_size: int | None = None) -> Iterator[Hold]:
+        """All holds of the tenant, or on one user, by name, fetched page by page as they are taken.
 
-    def page(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Hold]:
+        Raises:
+            ForbiddenError: the key does not cover the user.
+        """
+        return every(lambda cursor: self.page(user_id=user_id, limit=page_size, cursor=cursor))
+
+    def page(self, *, user_id: str | None = None, limit: int | None = None, cursor: str | None = None) -> Page[Hold]:
         """One page of holds, for callers that hand the cursor on."""
-        query = {"limit": limit, "cursor": cursor}
+        query = {"user_id": user_id, "limit": limit, "cursor": cursor}
         return page_of(self._transport.send(Call("GET", "/v1/holds", query)).body, "holds", Hold.parse)
 
     def release(self, name: str) -> None:

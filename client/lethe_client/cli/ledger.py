@@ -44,8 +44,8 @@ def _replay(options: argparse.Namespace, around: Surroundings, output: Output) -
     if not options.yes:
         erasures = "all erasures" if options.backup_of is None else "the erasures since that backup"
         raise UsageError(
-            f"by the ledger {environment[LEDGER_TABLE]} this fences whoever was erased and not admitted since, and "
-            f"begins {erasures} again, each of which reads whole tables; if these were restored from a backup, add --yes"
+            f"by the ledger {environment[LEDGER_TABLE]} this fences whoever was erased and not admitted since and "
+            f"begins {erasures} again, each of which reads whole tables; if a backup was restored into these, add --yes"
         )
     progress = Progress(around.err)
     with told():

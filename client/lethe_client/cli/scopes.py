@@ -16,8 +16,8 @@ def add_scope_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--before", metavar="T", help="memories created before this time")
 
 
-def scope_of(options: argparse.Namespace, tenant: bool = False) -> ErasureScope:
-    """The scope that the options name.
+def scope_of(options: argparse.Namespace, tenant: bool | None = None) -> ErasureScope:
+    """The scope that the options name; ``tenant`` is None where none can be named.
 
     Raises:
         UsageError: they name two things.
@@ -37,7 +37,8 @@ def scope_of(options: argparse.Namespace, tenant: bool = False) -> ErasureScope:
     if tenant:
         named.append({"tenant": True})
     if len(named) > 1:
-        raise UsageError("name one thing: --session, --memory, a range of --kind, --after and --before, or --tenant")
+        more = "" if tenant is None else ", or --tenant"
+        raise UsageError(f"name one thing: --session, --memory, a range of --kind, --after and --before{more}")
     return named[0] if named else {"subject": True}
 
 

@@ -38,7 +38,8 @@ def read_body(route: Route, event: Event, headers: Mapping[str, str]) -> bytes:
     """
     if route.body is None:
         if event.get("body"):
-            raise InvalidInput.of("body", f"{route.method} takes no body here; what it needs goes into the query")
+            where = "; what it needs goes into the query" if route.query else ""
+            raise InvalidInput.of("body", f"{route.method} takes no body here{where}")
         return b""
     raw = _raw(event)
     if len(raw) > route.most_bytes:

@@ -42,8 +42,16 @@ class HoldDesk:
             raise NotFound
         return hold
 
-    def list(self, caller: Caller, limit: int, start: str | None) -> Page[Hold]:
-        """Holds on users that the key covers, by name."""
+    def subject(self, caller: Caller, user_id: str | None) -> str | None:
+        """The subject of a user that is named, erased or not. Raises Forbidden when the key does not cover him."""
+        return None if user_id is None else self._spaces.subject(caller, user_id)
+
+    def list(self, caller: Caller, limit: int, start: str | None, subject: str | None = None) -> Page[Hold]:
+        """Holds on users that the key covers, or on the one ``subject``, by name."""
+        if subject is not None:
+            on_it = sorted(self._holds.of_subject(caller.tenant, subject), key=lambda hold: hold.name)
+            rest = tuple(hold for hold in on_it if start is None or hold.name > start)
+            return Page(rest[:limit], rest[limit - 1].name if len(rest) > limit else None)
         return accepted_pages(
             lambda most, after: self._holds.of_tenant(caller.tenant, most, after),
             lambda hold: caller.covers(hold.subject),

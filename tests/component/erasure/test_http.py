@@ -290,7 +290,8 @@ def test_a_hold_is_placed_read_and_released(api: Api, tenant: TenantOnStack) -> 
     assert api.get("/v1/holds").ok() == {"holds": [hold], "next_cursor": None}
     assert tenant.api("govern", users=["bob"]).get("/v1/holds").ok()["holds"] == []
     tenant.api("govern", users=["bob"]).get("/v1/holds/court").problem(404, "not_found")
-    api.delete(f"/v1/memories/{memory_id}", user_id="ann").problem(409, "conflict")
+    kept = api.delete(f"/v1/memories/{memory_id}", user_id="ann").problem(409, "conflict")
+    assert "GET /v1/holds?user_id=" in kept["detail"]
     api.get(f"/v1/memories/{memory_id}", user_id="ann").ok()
     for _ in range(2):
         api.delete("/v1/holds/court").ok(204)
@@ -298,6 +299,34 @@ def test_a_hold_is_placed_read_and_released(api: Api, tenant: TenantOnStack) -> 
     api.delete(f"/v1/memories/{memory_id}", user_id="ann").ok(204)
     assert api.put("/v1/holds/a b", {"user_id": "ann"}).fields() == ["name"]
     assert api.put("/v1/holds/court", {"user_id": "ann", "scope": {"tenant": True}}).fields() == ["scope.tenant"]
+
+
+def test_holds_on_one_user_are_found_by_that_user(api: Api, tenant: TenantOnStack) -> None:
+    for user in ("ann", "bob"):
+        api.remember("I live in Oslo", user_id=user)
+    for name, user in (("c", "ann"), ("a", "ann"), ("b", "bob")):
+        api.put(f"/v1/holds/{name}", {"user_id": user}).ok(201)
+    first = api.get("/v1/holds", user_id="ann", limit=1).ok()
+    rest = api.get("/v1/holds", user_id="ann", limit=1, cursor=first["next_cursor"]).ok()
+    assert [hold["name"] for hold in first["holds"] + rest["holds"]] == ["a", "c"]
+    assert rest["next_cursor"] is None
+    assert [hold["name"] for hold in api.get("/v1/holds", user_id="bob").ok()["holds"]] == ["b"]
+    assert api.get("/v1/holds", user_id="nobody").ok() == {"holds": [], "next_cursor": None}
+    api.get("/v1/holds", user_id="bob", cursor=first["next_cursor"]).problem(400, "invalid_cursor")
+    api.get("/v1/holds", cursor=first["next_cursor"]).problem(400, "invalid_cursor")
+    tenant.api("govern", users=["bob"]).get("/v1/holds", user_id="ann").problem(403, "forbidden")
+    assert api.get("/v1/holds", user_id="").fields() == ["user_id"]
+    begun(api.delete("/v1/subjects/ann"))
+    assert [hold["name"] for hold in api.get("/v1/holds", user_id="ann").ok()["holds"]] == ["a", "c"]
+
+
+def test_a_hold_on_an_erased_user_is_refused_with_what_to_do(api_stack: ApiStack, api: Api) -> None:
+    api.remember("I live in Oslo")
+    ended(api_stack, api, begun(api.delete("/v1/subjects/ann"))["id"])
+    refused = api.put("/v1/holds/court", {"user_id": "ann"}).problem(410, "erased")
+    assert refused["detail"] == "this user was erased; POST /v1/subjects/{user_id}/admit lets memory begin anew"
+    body = api.send("POST", "/v1/subjects/ann/admit", {}).problem(422, "invalid")
+    assert body["errors"] == [{"field": "body", "message": "POST takes no body here"}]
 
 
 def test_an_erasure_that_a_hold_meets_says_so(api_stack: ApiStack, api: Api) -> None:

@@ -92,12 +92,12 @@ def test_erasures_and_holds_page_to_the_end() -> None:
     with StubService(*replies) as stub:
         lethe = Lethe(stub.url, "lk_a_b")
         assert [found.id for found in lethe.erasures.list(user_id="ann", page_size=2)] == ["er_3", "er_2", "er_1"]
-        assert [found.name for found in lethe.holds.list(page_size=1)] == ["a", "b"]
+        assert [found.name for found in lethe.holds.list(user_id="ann", page_size=1)] == ["a", "b"]
     assert [asked.target for asked in stub.asked] == [
         "/v1/erasures?user_id=ann&limit=2",
         "/v1/erasures?user_id=ann&limit=2&cursor=c1",
-        "/v1/holds?limit=1",
-        "/v1/holds?limit=1&cursor=c2",
+        "/v1/holds?user_id=ann&limit=1",
+        "/v1/holds?user_id=ann&limit=1&cursor=c2",
     ]
 
 

@@ -17,7 +17,7 @@ from lethe.domain.erasure_json import erasure_json, erasure_of, scope_json, scop
 from lethe.domain.head import SubjectState
 from lethe.domain.holds import Hold
 from lethe.domain.json_values import JsonObject
-from lethe.errors import Conflict, Erased, NotFound, VersionConflict
+from lethe.errors import Conflict, NotAdmitted, NotFound, VersionConflict
 from lethe.ports import Page
 
 
@@ -192,7 +192,7 @@ class DynamoHolds:
             raise NotFound("nothing is stored about this user, so nothing can be held") from failed
         if found["state"]["S"] == SubjectState.ERASING.value:
             raise Conflict("the subject is being erased; what a hold kept before stays") from failed
-        raise Erased from failed
+        raise NotAdmitted from failed
 
     def release(self, tenant: str, name: str) -> bool:
         """One transaction."""

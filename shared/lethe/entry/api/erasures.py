@@ -197,7 +197,8 @@ class HoldsOut(Out):
 
 
 class ListHolds(Query):
-    """Which holds to list."""
+    """Which holds to list: on all users that the key covers, or on one."""
 
+    user_id: UserId | None = None
     limit: Limit = 50
     cursor: Cursor | None = None

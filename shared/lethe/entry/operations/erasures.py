@@ -140,8 +140,10 @@ class ErasureOperations:
     def list_holds(self, call: Call) -> Answer:
         """Holds, by name."""
         query = call.query_as(ListHolds)
-        binding = {"list": "holds"}
-        page = self._holds.list(call.caller, query.limit, self._cursors.read(query.cursor, call.caller, binding))
+        subject = self._holds.subject(call.caller, query.user_id)
+        binding = {"list": "holds", "subject": subject or ""}
+        start = self._cursors.read(query.cursor, call.caller, binding)
+        page = self._holds.list(call.caller, query.limit, start, subject)
         next_cursor = self._cursors.write(page.next_key, call.caller, binding)
         return Answer(200, HoldsOut(holds=[_hold_out(hold) for hold in page.items], next_cursor=next_cursor))
 

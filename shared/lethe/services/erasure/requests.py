@@ -25,7 +25,7 @@ from lethe.domain.erasure import (
 from lethe.domain.head import FIRST_EPOCH, SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
 from lethe.domain.immutable import immutable
-from lethe.errors import Conflict, Forbidden, InvalidInput, NotFound, Throttled, Unavailable, VersionConflict
+from lethe.errors import Forbidden, Held, InvalidInput, NotFound, Throttled, Unavailable, VersionConflict
 from lethe.ports import About, AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft, untold
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.starting import start_again
@@ -82,13 +82,13 @@ class ErasureRequests:
         """Delete a memory or a session now; None when there was nothing. ``erasure_id`` as of ``begin``.
 
         With ``version`` only if the memory's newest one is that. Raises Forbidden, Erased, VersionConflict, and
-        Conflict when a hold keeps it.
+        Held when a hold keeps it.
         """
         space = self._spaces.for_changing(caller, user_id)
         new = self._of_part(caller, space.subject, space.epoch, wanted, None, erasure_id)
         counted = self._partial.count(new)
         if counted.held:
-            raise Conflict("a legal hold keeps it; POST /v1/erasures erases what no hold keeps")
+            raise Held("; POST /v1/erasures erases what no hold keeps")
         if not any(found for _, found in counted.found):
             return None
         if version is not None:
