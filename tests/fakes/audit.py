@@ -13,7 +13,6 @@ from lethe.entry.auditing import Auditor
 from lethe.entry.settings import Audited
 from lethe.ports import Clock, Page
 from lethe.services.auditing import AuditBook
-from tests.fakes.time_and_ids import SequentialIds
 
 
 class FakeAuditTrail:
@@ -64,4 +63,4 @@ class FakeAuditTrail:
 
 def fake_auditor(trail: FakeAuditTrail, clock: Clock, audited: Audited = "all") -> Auditor:
     """The product's own auditor over a trail in memory."""
-    return Auditor(AuditBook(trail, b"k" * 32, clock), ThreadPoolExecutor(2), audited, SequentialIds())
+    return Auditor(AuditBook(trail, b"k" * 32, clock), ThreadPoolExecutor(2), audited)

@@ -17,22 +17,20 @@ from lethe.entry.events import HttpResponse
 from lethe.entry.routes import Route
 from lethe.entry.settings import Audited
 from lethe.errors import Forbidden, Throttled, Unavailable
-from lethe.ports import Ids
 from lethe.services.auditing import AuditBook, Named
 
 _OURS: Final = (ids.MEMORY, ids.ERASURE, ids.RECEIPT)
 _ERASING: Final = frozenset(("begin_erasure", "erase_subject", "delete_memory", "delete_session"))
-"""Operations of which an erasure may come: its id is made here, so that the entry can name it."""
+"""Operations that may come to an erasure, which their entry names."""
 
 
 class Auditor:
     """Runs operations with an entry beside them."""
 
-    def __init__(self, book: AuditBook, threads: Executor, audited: Audited, new_ids: Ids) -> None:
+    def __init__(self, book: AuditBook, threads: Executor, audited: Audited) -> None:
         self._book = book
         self._threads = threads
         self._audited = audited
-        self._ids = new_ids
 
     def refused(self, route: Route, call: Call, request_id: str) -> None:
         """The entry of a request that no operation gets to see, once it stands: ``call`` is what could be read of it.
@@ -45,8 +43,8 @@ class Auditor:
     def beside(self, route: Route, call: Call, request_id: str, run: Callable[[Call], HttpResponse]) -> HttpResponse:
         """What ``run`` gives or raises, once the entry stands. Both go on at once, so that the entry adds no wait.
 
-        Where a request names a thing and not whose it is, the entry is begun when ``run`` tells that, which is before
-        anything is done with the thing.
+        Where a request names a thing and not whose it is, or may come to an erasure, the entry is begun when ``run``
+        tells whose, or which: before anything is done with the thing, and before anything is deleted.
 
         Whatever is Forbidden has an entry that says so: a second one, where it showed after the first was begun.
 
@@ -55,13 +53,13 @@ class Auditor:
         """
         if not self._records(route):
             return run(call)
-        if route.operation in _ERASING:
-            call = replace(call, erasure_id=self._ids.new(ids.ERASURE))
         entry = self._entry(route, call, request_id, permitted=True)
-        if not hides_whose(route):
+        if route.operation not in _ERASING and not hides_whose(route):
             entry.begin()
         try:
-            return run(replace(call, about=entry.begin))
+            answer = run(replace(call, about=entry.about, erasing=entry.erasing))
+            _tell_again(answer, entry)
+            return answer
         except Forbidden:
             entry.refuse()
             raise
@@ -90,11 +88,22 @@ class _Entry:
         self._permitted = permitted
         self._begun: Future[AuditEntry] | None = None
 
-    def begin(self, owner: str | None = None) -> None:
+    def about(self, owner: str) -> None:
         """Begin to write it, unless that was done; ``owner`` as ``Named`` has it."""
         if self._begun is None:
-            named = self._named if owner is None else replace(self._named, owner=owner)
-            self._begun = self._threads.submit(self._record, named, self._permitted)
+            self._named = replace(self._named, owner=owner)
+            self.begin()
+
+    def erasing(self, erasure: str) -> None:
+        """Begin to write it, unless that was done; ``erasure`` as ``Named`` has it."""
+        if self._begun is None:
+            self._named = replace(self._named, erasure=erasure)
+            self.begin()
+
+    def begin(self) -> None:
+        """Begin to write it, unless that was done."""
+        if self._begun is None:
+            self._begun = self._threads.submit(self._record, self._named, self._permitted)
 
     def refuse(self) -> None:
         """See to it that an entry says refused."""
@@ -110,6 +119,13 @@ class _Entry:
             return self._begun.result()
         except (Throttled, Unavailable) as error:
             raise Unavailable("the audit trail cannot be written now, and nothing is answered without it") from error
+
+
+def _tell_again(answer: HttpResponse, entry: _Entry) -> None:
+    """A repetition by an idempotency key runs nothing that tells: its answer names the erasure of the first request."""
+    erasure = answer["headers"].get("location", "").rpartition("/")[2]
+    if ids.is_id(erasure, ids.ERASURE):
+        entry.erasing(erasure)
 
 
 def hides_whose(route: Route) -> bool:
@@ -130,7 +146,6 @@ def named_in(call: Call) -> Named:
         owner=EVERY_USER if getattr(scope, "tenant", None) else None,
         ids=tuple(each for each in ours if each and any(ids.is_id(each, prefix) for prefix in _OURS))
         + tuple(memory_ids),
-        erasure=call.erasure_id,
         session_id=next((each for each in session_ids if isinstance(each, str)), None),
         entity_key=call.path.get("key"),
         hold=call.path.get("name"),

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from lethe.domain.identity import Caller
 from lethe.domain.immutable import immutable
-from lethe.ports import About, TimeLeft, untold
+from lethe.ports import About, TellErasure, TimeLeft, untold
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -27,10 +27,10 @@ class Call:
     if_match: int | None = None
     time_left: TimeLeft = lambda: inf
     """Seconds that the function may still run."""
-    erasure_id: str | None = None
-    """What an erasure that comes of this call is called."""
     about: About = untold
     """Told whose it is, when the call names a thing and no user."""
+    erasing: TellErasure = untold
+    """Told which erasure it comes to, when it may come to one."""
 
     def body_as(self, model: type[Model]) -> Model:
         """The body, as the model that the route names."""

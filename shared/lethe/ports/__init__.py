@@ -8,7 +8,7 @@ Expired items are never returned. ``tests/contract`` holds one suite a port, run
 
 from lethe.ports.access import AccessStore, IdempotencyRecords
 from lethe.ports.audit import AuditTrail
-from lethe.ports.common import About, Clock, Embedder, Ids, Page, TimeLeft, untold
+from lethe.ports.common import About, Clock, Embedder, Ids, Page, TellErasure, TimeLeft, untold
 from lethe.ports.data import (
     AppendResult,
     Entities,
@@ -84,6 +84,7 @@ __all__ = [
     "Stored",
     "SubjectHeads",
     "Subjects",
+    "TellErasure",
     "TimeLeft",
     "Verifier",
     "untold",

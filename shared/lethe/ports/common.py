@@ -19,10 +19,12 @@ TimeLeft = Callable[[], float]
 """How many seconds the caller still has."""
 About = Callable[[str], None]
 """Told whose a thing is, before anything is done with it: a subject, or EVERY_USER for what is of a whole tenant."""
+TellErasure = Callable[[str], None]
+"""Told the id of the erasure that a request comes to, also of one that runs already, before anything is deleted."""
 
 
-def untold(owner: str) -> None:
-    """``About`` for those who need not know."""
+def untold(what: str) -> None:
+    """``About`` and ``TellErasure`` for those who need not know."""
 
 
 @immutable

@@ -18,7 +18,7 @@ class Named:
     """What a request names, as it was sent. ``ids`` are those that Lethe made; they are kept as they are.
 
     ``owner`` is whose that is, where no user is named: a subject, or EVERY_USER for what is of the whole tenant.
-    ``erasure`` is the id of the erasure that may come of the request.
+    ``erasure`` is the id of the erasure that the request came to.
     """
 
     user_id: str | None = None
@@ -52,7 +52,7 @@ class AuditBook:
             action=action,
             verdict=Verdict.ALLOWED if allowed else Verdict.REFUSED,
             subject=subject,
-            targets=self._targets(caller.tenant, subject, named, allowed),
+            targets=self._targets(caller.tenant, subject, named),
             request_id=request_id,
         )
         return self._trail.append(event)
@@ -68,9 +68,9 @@ class AuditBook:
         except ValueError:
             return None
 
-    def _targets(self, tenant: str, subject: str | None, named: Named, allowed: bool) -> tuple[str, ...]:
+    def _targets(self, tenant: str, subject: str | None, named: Named) -> tuple[str, ...]:
         found = list(named.ids[:MOST_TARGETS])
-        if named.erasure is not None and allowed:
+        if named.erasure is not None:
             found.append(named.erasure)
         if named.hold is not None:
             found.append("hold:" + hidden("hold", tenant, named.hold, self._master_key))

@@ -18,19 +18,17 @@ from lethe.entry.events import Event
 from lethe.entry.idempotency import Idempotency
 from lethe.entry.routes import ROUTES
 from lethe.entry.settings import Audited
-from lethe.errors import Erased, Forbidden, NotFound, Throttled, Unavailable
+from lethe.errors import Conflict, Erased, Forbidden, NotFound, Throttled, Unavailable
 from lethe.services.auditing import MOST_TARGETS
 from tests.fakes.audit import FakeAuditTrail, fake_auditor
 from tests.fakes.idempotency import FakeIdempotencyRecords, fake_standing
-from tests.fakes.time_and_ids import START, FixedClock, SequentialIds
+from tests.fakes.time_and_ids import START, FixedClock
 from tests.unit.entry.test_application import Context, Listener, context_of
 
 KEY = b"k" * 32
 MEMORY = "mem_" + "0" * 26
 ERASURE = "er_" + "0" * 26
 RECEIPT = "rc_" + "0" * 26
-BEGUN = SequentialIds().new("er_")
-"""What the first request that may erase something calls its erasure."""
 SECRET = "I live in Oslo"
 ANN = subject_of("acme", "ann", KEY)
 
@@ -41,6 +39,12 @@ def caller(*permissions: Permission, subjects: tuple[str, ...] = ("*",)) -> Call
 
 def answering(call: Call) -> Answer:
     return Answer(200, json.dumps({"text": SECRET}))
+
+
+def erasing(call: Call) -> Answer:
+    """An operation that comes to an erasure: a part of one that runs, or a new one."""
+    call.erasing(ERASURE)
+    return Answer(202, json.dumps({"id": ERASURE}), {"location": f"/v1/erasures/{ERASURE}"})
 
 
 class House:
@@ -126,8 +130,8 @@ def test_an_entry_says_who_did_what_to_whom_and_nothing_else() -> None:
     ("route", "path", "expected"),
     [
         ("GET /v1/memories/{id}", {"id": MEMORY}, (MEMORY,)),
-        ("DELETE /v1/memories/{id}", {"id": MEMORY}, (MEMORY, BEGUN)),
-        ("DELETE /v1/memories/{id}", {"id": "my own name"}, (BEGUN,)),
+        ("DELETE /v1/memories/{id}", {"id": MEMORY}, (MEMORY,)),
+        ("DELETE /v1/memories/{id}", {"id": "my own name"}, ()),
         ("GET /v1/entities/{key}", {"key": "size"}, ("entity:" + hidden("entity", "acme", f"{ANN}\0size", KEY),)),
         ("GET /v1/sessions/{session_id}", {"session_id": "s"}, ("session:" + session_of("acme", ANN, "s", KEY),)),
     ],
@@ -147,38 +151,88 @@ def test_a_hold_is_named_by_its_hash() -> None:
 
 
 def test_the_memories_of_an_erasure_are_named_up_to_a_number() -> None:
-    house = House()
+    house = House(erasing)
     named = [f"mem_{number:026d}" for number in range(MOST_TARGETS + 1)]
     body = {"user_id": "ann", "scope": {"memory_ids": named}}
-    assert house.send("POST /v1/erasures", body=body)[0] == 200
+    assert house.send("POST /v1/erasures", body=body)[0] == 202
     (entry,) = house.entries
-    assert list(entry.event.targets) == [*named[:MOST_TARGETS], BEGUN]
+    assert list(entry.event.targets) == [*named[:MOST_TARGETS], ERASURE]
 
 
 def test_the_session_of_an_erasure_is_named() -> None:
-    house = House()
-    assert house.send("POST /v1/erasures", body={"user_id": "ann", "scope": {"session_id": "monday"}})[0] == 200
+    house = House(erasing)
+    assert house.send("POST /v1/erasures", body={"user_id": "ann", "scope": {"session_id": "monday"}})[0] == 202
     (entry,) = house.entries
-    assert entry.event.targets == (BEGUN, "session:" + session_of("acme", ANN, "monday", KEY))
+    assert entry.event.targets == (ERASURE, "session:" + session_of("acme", ANN, "monday", KEY))
 
 
-@pytest.mark.parametrize(
-    ("route", "request_"),
-    [
-        ("POST /v1/erasures", {"body": {"user_id": "ann", "scope": {"subject": True}}}),
-        ("DELETE /v1/subjects/{user_id}", {"path": {"user_id": "ann"}}),
-        ("DELETE /v1/memories/{id}", {"path": {"id": MEMORY}, "user_id": "ann"}),
-        ("DELETE /v1/sessions/{session_id}", {"path": {"session_id": "s"}, "user_id": "ann"}),
-    ],
-)
-def test_an_entry_names_the_erasure_that_its_operation_begins(route: str, request_: dict[str, Any]) -> None:
-    house = House()
+MAY_ERASE: dict[str, dict[str, Any]] = {
+    "POST /v1/erasures": {"body": {"user_id": "ann", "scope": {"subject": True}}},
+    "DELETE /v1/subjects/{user_id}": {"path": {"user_id": "ann"}},
+    "DELETE /v1/memories/{id}": {"path": {"id": MEMORY}, "user_id": "ann"},
+    "DELETE /v1/sessions/{session_id}": {"path": {"session_id": "s"}, "user_id": "ann"},
+}
+
+
+def erasures(entry: AuditEntry) -> list[str]:
+    return [target for target in entry.event.targets if target.startswith("er_")]
+
+
+@pytest.mark.parametrize("route", MAY_ERASE)
+def test_an_entry_names_the_erasure_that_its_operation_comes_to(route: str) -> None:
+    """Also when it fails afterwards: what it began goes on."""
+
+    def failing(call: Call) -> Answer:
+        call.erasing(ERASURE)
+        raise Unavailable("the store does not answer")
+
+    for operation, status in ((erasing, 202), (failing, 503)):
+        house = House(operation)
+        assert house.send(route, **MAY_ERASE[route])[0] == status
+        (entry,) = house.entries
+        assert (erasures(entry), entry.event.verdict) == ([ERASURE], Verdict.ALLOWED)
+
+
+@pytest.mark.parametrize("raised", [None, Conflict("held"), Erased(), Forbidden("no")])
+@pytest.mark.parametrize("route", MAY_ERASE)
+def test_an_entry_names_no_erasure_where_none_came_of_it(route: str, raised: Exception | None) -> None:
+    def operation(call: Call) -> Answer:
+        if raised is not None:
+            raise raised
+        return Answer(204)
+
+    house = House(operation)
+    house.send(route, **MAY_ERASE[route])
+    (entry,) = house.entries  # one, although it is refused: it was not begun before it was known
+    assert erasures(entry) == []
+    assert entry.event.verdict is (Verdict.REFUSED if isinstance(raised, Forbidden) else Verdict.ALLOWED)
+
+
+def test_a_repetition_names_the_erasure_of_the_first_request() -> None:
+    house = House(erasing)
     for _ in range(2):
-        assert house.send(route, **request_)[0] == 200
-    first, second = house.entries
-    one, other = (call.erasure_id for call in house.ran)
-    assert one == BEGUN != other
-    assert (one in first.event.targets, other in second.event.targets) == (True, True)
+        answer = house.send("POST /v1/erasures", headers={"idempotency-key": "once"}, **MAY_ERASE["POST /v1/erasures"])
+        assert answer[0] == 202
+    assert len(house.ran) == 1
+    assert [erasures(entry) for entry in house.entries] == [[ERASURE], [ERASURE]]
+
+
+@pytest.mark.parametrize("route", MAY_ERASE)
+def test_an_entry_is_begun_before_anything_is_deleted(route: str) -> None:
+    begun, seen = threading.Event(), []
+
+    class Trail(FakeAuditTrail):
+        def append(self, event: AuditEvent) -> AuditEntry:
+            begun.set()
+            return super().append(event)
+
+    def operation(call: Call) -> Answer:
+        answer = erasing(call)
+        seen.append(begun.wait(20))
+        return answer
+
+    assert House(operation, Trail()).send(route, **MAY_ERASE[route])[0] == 202
+    assert seen == [True]
 
 
 def test_what_begins_no_erasure_names_none() -> None:
@@ -272,7 +326,7 @@ def test_a_whole_tenant_is_refused_to_a_key_that_does_not_cover_every_user() -> 
     for by in (caller(Permission.ERASE), caller(Permission.ERASE, subjects=(ANN,))):
         assert house.send("POST /v1/erasures", by, body={"scope": {"tenant": True}})[0] == 200
     found = [(entry["subject"], entry["verdict"], entry["targets"]) for entry in house.everything]
-    assert found == [(None, "allowed", [BEGUN]), (None, "refused", [])]
+    assert found == [(None, "allowed", []), (None, "refused", [])]
 
 
 def test_what_its_operation_forbids_has_an_entry_that_says_refused() -> None:

@@ -75,9 +75,7 @@ class ErasureOperations:
         return _gone(self._delete(call, NamedSession(call.path["session_id"]), None))
 
     def _delete(self, call: Call, wanted: TheseMemories | NamedSession, version: int | None) -> Erasure | None:
-        return self._requests.delete(
-            call.caller, call.user_id, wanted, version, call.time_left, erasure_id=call.erasure_id
-        )
+        return self._requests.delete(call.caller, call.user_id, wanted, version, call.time_left, tell=call.erasing)
 
     def erase_subject(self, call: Call) -> Answer:
         """Begin to erase everything about a user, who is gone for every reader when the answer arrives."""
@@ -89,9 +87,7 @@ class ErasureOperations:
         return _begun(self._begin(call, body.scope.wanted(), body.reason))
 
     def _begin(self, call: Call, wanted: Wanted, reason: str | None) -> Erasure:
-        return self._requests.begin(
-            call.caller, call.user_id, wanted, reason, call.time_left, erasure_id=call.erasure_id
-        )
+        return self._requests.begin(call.caller, call.user_id, wanted, reason, call.time_left, tell=call.erasing)
 
     def admit(self, call: Call) -> Answer:
         """Let an erased subject be written to again."""

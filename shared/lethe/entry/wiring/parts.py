@@ -88,7 +88,7 @@ class Parts:
 
         # Threads of its own: entries that wait for one another would keep those of the operations.
         threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="audit")
-        return Auditor(AuditBook(self.audit_trail, self.master_key, self.clock), threads, audited, self.ids)
+        return Auditor(AuditBook(self.audit_trail, self.master_key, self.clock), threads, audited)
 
     @cached_property
     def sessions(self) -> Sessions:

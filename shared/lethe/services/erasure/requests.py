@@ -26,7 +26,19 @@ from lethe.domain.head import FIRST_EPOCH, SubjectHead, SubjectState
 from lethe.domain.identity import EVERY_USER, Caller, hidden, session_of
 from lethe.domain.immutable import immutable
 from lethe.errors import Forbidden, Held, InvalidInput, NotFound, Throttled, Unavailable, VersionConflict
-from lethe.ports import About, AccessStore, Clock, Executions, Ids, Ledger, Page, SubjectHeads, TimeLeft, untold
+from lethe.ports import (
+    About,
+    AccessStore,
+    Clock,
+    Executions,
+    Ids,
+    Ledger,
+    Page,
+    SubjectHeads,
+    TellErasure,
+    TimeLeft,
+    untold,
+)
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.starting import start_again
 from lethe.services.erasure.stretch import Counted
@@ -77,15 +89,15 @@ class ErasureRequests:
         wanted: NamedSession | TheseMemories,
         version: int | None,
         time_left: TimeLeft,
-        erasure_id: str | None = None,
+        tell: TellErasure = untold,
     ) -> Erasure | None:
-        """Delete a memory or a session now; None when there was nothing. ``erasure_id`` as of ``begin``.
+        """Delete a memory or a session now; None when there was nothing. ``tell`` hears of an erasure.
 
         With ``version`` only if the memory's newest one is that. Raises Forbidden, Erased, VersionConflict, and
         Held when a hold keeps it.
         """
         space = self._spaces.for_changing(caller, user_id)
-        new = self._of_part(caller, space.subject, space.epoch, wanted, None, erasure_id)
+        new = self._of_part(caller, space.subject, space.epoch, wanted, None)
         counted = self._partial.count(new)
         if counted.held:
             raise Held("; POST /v1/erasures erases what no hold keeps")
@@ -93,7 +105,7 @@ class ErasureRequests:
             return None
         if version is not None:
             self._partial.demand(new, version)
-        return self._erase_part(new, counted, time_left)
+        return self._erase_part(new, counted, time_left, tell)
 
     def begin(
         self,
@@ -102,36 +114,42 @@ class ErasureRequests:
         wanted: Wanted,
         reason: str | None,
         time_left: TimeLeft,
-        erasure_id: str | None = None,
+        tell: TellErasure = untold,
     ) -> Erasure:
         """Begin to erase; when this returns, what is wanted can be read no more (of a part that is too large for one
-        request: soon). The erasure that runs already, when the subject is being erased. ``erasure_id`` is what a new
-        one is called.
+        request: soon). The erasure that runs already, when the subject is being erased. ``tell`` hears which it is, and
+        before this raises, which one may run all the same.
 
         Raises Forbidden when the key does not cover the user, or for a whole tenant every user; InvalidInput when a
         user is named for a whole tenant.
         """
         if isinstance(wanted, WholeTenant):
-            return self._tenant(caller, user_id, reason, erasure_id)
+            return self._tenant(caller, user_id, reason, tell)
         subject = self._spaces.subject(caller, user_id)
         head = self._heads.read(caller.tenant, subject)
         if head is not None and head.state is SubjectState.ERASING and head.erasure is not None:
             running = self._ledger.read(caller.tenant, head.erasure)
             if running is not None:
+                tell(running.id)
                 return self._pushed(running)
         epoch = FIRST_EPOCH if head is None else head.epoch
         if isinstance(wanted, WholeSubject):
-            return self._subject(caller, subject, epoch, reason, erasure_id)
-        new = self._of_part(caller, subject, epoch, wanted, reason, erasure_id)
-        return self._erase_part(new, self._partial.count(new), time_left)
+            return self._subject(caller, subject, epoch, reason, tell)
+        new = self._of_part(caller, subject, epoch, wanted, reason)
+        return self._erase_part(new, self._partial.count(new), time_left, tell)
 
-    def _tenant(self, caller: Caller, user_id: str | None, reason: str | None, erasure_id: str | None) -> Erasure:
+    def _tenant(self, caller: Caller, user_id: str | None, reason: str | None, tell: TellErasure) -> Erasure:
         if EVERY_USER not in caller.subjects:
             raise Forbidden("scope: a whole tenant is for keys that cover every user")
         if user_id is not None:
             raise InvalidInput.of("user_id", "leave it out: the scope is a whole tenant, which is every user")
-        begun = self._ledger.begin(self._new(caller, None, WholeTenant(), reason, erasure_id))
-        standing = self._access.fence_tenant(caller.tenant, begun.id)
+        new = self._new(caller, None, WholeTenant(), reason)
+        standing = new.id
+        try:
+            begun = self._ledger.begin(new)
+            standing = self._access.fence_tenant(caller.tenant, begun.id)
+        finally:
+            tell(standing)
         if standing != begun.id:
             self._ledger.withdraw(begun)
             return self._pushed(self.read(caller, standing))
@@ -148,14 +166,18 @@ class ErasureRequests:
         except (Unavailable, Throttled):
             return self._ledger.read(running.tenant, running.id) or running  # the next tick starts it
 
-    def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None, erasure_id: str | None) -> Erasure:
+    def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None, tell: TellErasure) -> Erasure:
         """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
-        new = self._new(caller, subject, WholeSubject(), reason, erasure_id)
-        begun = self._ledger.begin(replace(new, epochs=epoch))
-        fenced = self._heads.fence(caller.tenant, subject, begun.id, epoch)
-        if fenced.erasure is not None and fenced.erasure != begun.id:
+        new = self._new(caller, subject, WholeSubject(), reason)
+        standing = new.id
+        try:
+            begun = self._ledger.begin(replace(new, epochs=epoch))
+            standing = self._heads.fence(caller.tenant, subject, begun.id, epoch).erasure or begun.id
+        finally:
+            tell(standing)
+        if standing != begun.id:
             self._ledger.withdraw(begun)
-            return self._pushed(self.read(caller, fenced.erasure))
+            return self._pushed(self.read(caller, standing))
         return self._start(_fenced(begun, self._clock.now()))
 
     def _of_part(
@@ -165,12 +187,11 @@ class ErasureRequests:
         epoch: int,
         wanted: NamedSession | TheseMemories | MemoriesWithin,
         reason: str | None,
-        erasure_id: str | None,
     ) -> Erasure:
         scope = self._hidden(caller.tenant, subject, wanted)
-        return replace(self._new(caller, subject, scope, reason, erasure_id), epoch=epoch)
+        return replace(self._new(caller, subject, scope, reason), epoch=epoch)
 
-    def _erase_part(self, new: Erasure, counted: Counted, time_left: TimeLeft) -> Erasure:
+    def _erase_part(self, new: Erasure, counted: Counted, time_left: TimeLeft, tell: TellErasure) -> Erasure:
         """The deleting steps, as far as there is time within the request, then the machine, which repeats them.
 
         What was found stands in the ledger before anything goes: so a request that dies has still counted right.
@@ -178,6 +199,7 @@ class ErasureRequests:
         new = new.with_step(replace(new.step(StepName.FENCE), state=StepState.RUNNING))
         for name, found in counted.found:
             new = new.with_step(replace(new.step(name), found=found))
+        tell(new.id)
         begun = self._ledger.begin(new.owing(counted.owed))
         done = True
         for name in DELETING:
@@ -195,11 +217,9 @@ class ErasureRequests:
                 break
         return self._start(replace(begun, unreadable_since=self._clock.now() if done else None))
 
-    def _new(
-        self, caller: Caller, subject: str | None, scope: Scope, reason: str | None, erasure_id: str | None
-    ) -> Erasure:
+    def _new(self, caller: Caller, subject: str | None, scope: Scope, reason: str | None) -> Erasure:
         return Erasure(
-            id=self._ids.new(ids.ERASURE) if erasure_id is None else erasure_id,
+            id=self._ids.new(ids.ERASURE),
             tenant=caller.tenant,
             subject=subject,
             scope=scope,
