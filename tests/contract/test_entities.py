@@ -11,7 +11,7 @@ from lethe.domain.entity import EntityCategory, held_at
 from lethe.domain.identity import Space
 from lethe.domain.json_values import JsonValue, canonical
 from lethe.domain.memory import Origin
-from lethe.errors import Erased, TooLarge, VersionConflict
+from lethe.errors import Erased, Held, TooLarge, VersionConflict
 from tests.fakes.time_and_ids import START
 from tests.support.makers import JSON_VALUES, TEXTS, entity
 from tests.support.stores import Stores
@@ -231,6 +231,41 @@ def test_a_value_that_expired_counts_as_new(stores: Stores) -> None:
         stores.entities.put(space, entity("k", 2, LATER), 1)
     assert refused.value.current_version == 0
     assert stores.entities.put(space, entity("k", 2, LATER), 0).version == 1
+
+
+def test_a_value_over_one_that_expired_writes_over_nothing_of_it(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.entities.put(space, entity("k", 1, NOON), 0)
+    stores.entities.put(space, entity("k", 2, NOON, expires_at=LATER), 1)
+    third = stores.entities.put(space, entity("k", 3, LATER, sensitive=True), None, keep_sensitive=True)
+    fourth = stores.entities.put(space, entity("k", 4, LATER), 1)
+    assert (third.version, third.id, fourth.version) == (1, fourth.id, 2)
+    old = replace(third, superseded_at=LATER)
+    assert stores.entities.history(space, "k", None, LATER) == (old, fourth)
+    assert stores.entities.delete(space, "k", None) == 4
+
+
+@pytest.mark.parametrize("before", [None, LATER + timedelta(hours=2)])
+@pytest.mark.parametrize("expected", [None, 1])
+def test_a_held_value_is_given_no_end_and_no_earlier_one(
+    stores: Stores, before: datetime | None, expected: int | None
+) -> None:
+    space = stores.new_space()
+    first = stores.entities.put(space, entity("k", 1, NOON, expires_at=before), None, held=True)
+    sooner = entity("k", 2, LATER, expires_at=LATER + timedelta(hours=1))
+    with pytest.raises(Held):
+        stores.entities.put(space, sooner, expected, held=True)
+    assert stores.entities.history(space, "k", None, LATER) == (first,)
+    second = stores.entities.put(space, entity("k", 2, LATER, expires_at=before), expected, held=True)
+    assert (second.version, second.expires_at) == (2, before)
+    assert stores.entities.put(space, sooner, 2).version == 3
+
+
+def test_a_new_value_may_have_any_end_though_it_is_held(stores: Stores) -> None:
+    space = stores.new_space()
+    stores.entities.put(space, entity("k", 1, NOON, expires_at=LATER), None)
+    again = entity("k", 2, LATER, expires_at=LATER + timedelta(seconds=1))
+    assert stores.entities.put(space, again, None, held=True).version == 1
 
 
 def test_old_versions_expire_too(stores: Stores) -> None:

@@ -7,18 +7,25 @@ from datetime import datetime
 
 from lethe.domain.entity import Entity
 from lethe.domain.identity import Space
-from lethe.errors import VersionConflict
+from lethe.errors import Held, VersionConflict
 from tests.fakes.heads import FakeSubjectHeads
 
 
 class FakeEntities:
-    """Every version of every entity, by space, key and session, oldest first."""
+    """Every version of every value that a key ever had, by space, key and session, oldest first."""
 
     def __init__(self, heads: FakeSubjectHeads) -> None:
         self._heads = heads
         self._versions: dict[tuple[Space, str, str | None], list[Entity]] = {}
 
-    def put(self, space: Space, entity: Entity, expected_version: int | None, keep_sensitive: bool = False) -> Entity:
+    def put(
+        self,
+        space: Space,
+        entity: Entity,
+        expected_version: int | None,
+        keep_sensitive: bool = False,
+        held: bool = False,
+    ) -> Entity:
         address = (space, entity.key, entity.session_id)
         with self._heads.lock:
             self._heads.check(space)
@@ -26,9 +33,11 @@ class FakeEntities:
             version = 0 if current is None else current.version
             if expected_version is not None and expected_version != version:
                 raise VersionConflict(version)
+            if held and current is not None and current.outlasts(entity):
+                raise Held
             stored = replace(entity, version=version + 1, superseded_at=None)
             if current is None:
-                self._versions[address] = [stored]
+                self._versions.setdefault(address, []).append(stored)
             else:
                 sensitive = stored.sensitive or (keep_sensitive and current.sensitive)
                 stored = replace(stored, id=current.id, created_at=current.created_at, sensitive=sensitive)
@@ -46,9 +55,11 @@ class FakeEntities:
         return tuple(sorted(alive, key=lambda entity: (entity.key, entity.session_id or "")))
 
     def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
-        if self.get(space, key, session_id, now) is None:
+        current = self.get(space, key, session_id, now)
+        if current is None:
             return ()
-        return tuple(entity for entity in self._versions[space, key, session_id] if not entity.expired(now))
+        versions = self._versions[space, key, session_id]
+        return tuple(entity for entity in versions if entity.id == current.id and not entity.expired(now))
 
     def delete(self, space: Space, key: str, session_id: str | None, expected_version: int | None = None) -> int:
         with self._heads.lock:

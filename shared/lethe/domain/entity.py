@@ -46,6 +46,12 @@ class Entity:
         """Whether nobody may read it any more, though DynamoDB may still hold it."""
         return self.expires_at is not None and self.expires_at <= now
 
+    def outlasts(self, other: Entity) -> bool:
+        """Whether it expires later than ``other``; what has no end outlasts all that has one."""
+        if other.expires_at is None:
+            return False
+        return self.expires_at is None or self.expires_at > other.expires_at
+
     def begun(self, moment: datetime) -> bool:
         """Whether it holds from ``moment`` or before."""
         return self.valid_from <= moment

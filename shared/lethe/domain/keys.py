@@ -11,7 +11,7 @@ Subjects   tenant#subject             HEAD · IDEMPOTENCY#epoch#digest#part (the
 Sessions   tenant#subject#epoch       SESSION#id (heads: a list of sessions reads nothing else)
                                       S#id#MSG#sequence · S#id#CLIENT#hash · S#id#SUMMARY#n
 Entities   tenant#subject#epoch       CURRENT#scope#key (a list of values reads no history)
-                                      OLD#scope#key#v<version>
+                                      OLD#scope#key#id#v<version> (the id tells a value from one that expired before)
 Memories   tenant#subject#epoch       MEM#id (newest versions) · OLD#id#v<version> · HASH#content hash
                                       CHANGED#<microseconds>#id (for a week: what an index may not show yet)
 Ledger     LEDGER#tenant              ERASURE#id · HOLD#name · HELD#subject#name · ADMITTED#subject
@@ -158,13 +158,20 @@ def entity(key: str, session_id: str | None) -> str:
 
 
 def entity_versions(key: str, session_id: str | None) -> str:
-    """What the old versions of an entity begin with."""
+    """What the old versions of all values that a key ever had begin with."""
     return join("OLD", _scope(session_id), key) + SEPARATOR
 
 
-def entity_version(key: str, session_id: str | None, version: int) -> str:
+def versions_of_value(key: str, session_id: str | None, entity_id: str) -> str:
+    """What the old versions of one value begin with. One that expired leaves its own behind, and the next value of the
+    key counts its versions from 1 again: by the key alone it would write over them.
+    """
+    return entity_versions(key, session_id) + join(entity_id) + SEPARATOR
+
+
+def entity_version(key: str, session_id: str | None, entity_id: str, version: int) -> str:
     """One old version of an entity."""
-    return entity_versions(key, session_id) + "v" + number(version)
+    return versions_of_value(key, session_id, entity_id) + "v" + number(version)
 
 
 def session_entities(session_id: str) -> tuple[str, str]:

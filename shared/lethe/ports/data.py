@@ -149,14 +149,23 @@ class Entities(EntityLists, Protocol):
     views cached by revision see it. Raises Erased when the epoch moved on.
     """
 
-    def put(self, space: Space, entity: Entity, expected_version: int | None, keep_sensitive: bool = False) -> Entity:
+    def put(
+        self,
+        space: Space,
+        entity: Entity,
+        expected_version: int | None,
+        keep_sensitive: bool = False,
+        held: bool = False,
+    ) -> Entity:
         """Store ``entity`` as the new current value and keep the old one as history; returns what is stored.
 
-        With ``keep_sensitive`` a value that stands as sensitive stays so, whatever ``entity`` says.
+        With ``keep_sensitive`` a value that stands as sensitive stays so, whatever ``entity`` says. With ``held`` a
+        value that stands is given no end that it did not have, and no earlier one: Held.
         With ``expected_version`` (0 = must be new) a different current version raises VersionConflict. Without
         it the newest wins: the adapter reads and retries until its write follows what it saw. The stored version is
         the old one + 1, ``id`` and ``created_at`` are those of the first version. ``entity.updated_at`` is the time
-        of the write: a value that has expired by then counts as gone, with its history. Raises TooLarge.
+        of the write: a value that has expired by then counts as gone, with its history; no item of it is written
+        over. Raises TooLarge.
         """
         ...
 

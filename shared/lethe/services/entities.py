@@ -84,7 +84,8 @@ class EntityDesk:
         """Set the value; with ``version`` only if that is the current one. Raises VersionConflict.
 
         Marking it as sensitive takes stored answers along that show what stood there before. The mark comes off only
-        for those who ``sees_sensitive``: Forbidden for others.
+        for those who ``sees_sensitive``: Forbidden for others. While a legal hold covers the value it is given no end
+        that it did not have, and no earlier one: Held.
         """
         now = self._clock.now()
         unmarks = fact.sensitive is False and sees_sensitive
@@ -109,7 +110,8 @@ class EntityDesk:
             expires_at=fact.expires_at,
         )
         # Kept also where a mark came between the look above and the write.
-        stored = self._entities.put(space, entity, version, keep_sensitive=not unmarks)
+        held = fact.expires_at is not None and self._is_held(space, fact.session_id)
+        stored = self._entities.put(space, entity, version, keep_sensitive=not unmarks, held=held)
         if fact.sensitive:
             self._answers.forget(space, {about_value(fact.key, fact.session_id)})
         return stored

@@ -77,16 +77,19 @@ def test_an_entity_does_not_reach_into_another(
 ) -> None:
     same = (one, one_session) == (other, other_session)
     assert (keys.entity(one, one_session) == keys.entity(other, other_session)) is same
-    assert keys.entity_version(other, other_session, n).startswith(keys.entity_versions(one, one_session)) is same
+    version = keys.entity_version(other, other_session, "ent_1", n)
+    assert version.startswith(keys.entity_versions(one, one_session)) is same
+    assert version.startswith(keys.versions_of_value(one, one_session, "ent_1")) is same
+    assert not version.startswith(keys.versions_of_value(other, other_session, "ent_2"))
     assert keys.entity(one, one_session).startswith(keys.CURRENT_ENTITIES)
-    assert not keys.entity_version(one, one_session, n).startswith(keys.CURRENT_ENTITIES)
+    assert not version.startswith(keys.CURRENT_ENTITIES)
 
 
 @given(SESSION, SESSION, ANY_SESSION, NUMBER)
 def test_the_entities_of_a_session(session_id: str, key: str, other: str | None, n: int) -> None:
     current, old = keys.session_entities(session_id)
     assert keys.entity(key, other).startswith(current) is (session_id == other)
-    assert keys.entity_version(key, other, n).startswith(old) is (session_id == other)
+    assert keys.entity_version(key, other, "ent_1", n).startswith(old) is (session_id == other)
 
 
 @given(SESSION, SESSION, NUMBER)

@@ -16,7 +16,7 @@ from lethe.adapters.dynamodb.heads import DynamoSubjectHeads, raise_within
 from lethe.domain import keys
 from lethe.domain.entity import Entity
 from lethe.domain.identity import Space
-from lethe.errors import Erased, Throttled, VersionConflict
+from lethe.errors import Erased, Held, Throttled, VersionConflict
 
 
 class DynamoEntities:
@@ -27,20 +27,31 @@ class DynamoEntities:
         self._row = database.models.entity
         self._heads = DynamoSubjectHeads(database)
 
-    def put(self, space: Space, entity: Entity, expected_version: int | None, keep_sensitive: bool = False) -> Entity:
+    def put(
+        self,
+        space: Space,
+        entity: Entity,
+        expected_version: int | None,
+        keep_sensitive: bool = False,
+        held: bool = False,
+    ) -> Entity:
         """A new entity: one transaction, which tells what stands there when the key is taken. A change: two calls.
 
-        ``entity.updated_at`` is the time of the write, by which an expired value counts as gone.
+        ``entity.updated_at`` is the time of the write, by which an expired value counts as gone: what stands is put
+        among the old versions all the same, until its own time to live takes it.
         """
         current: Entity | None = None
         if expected_version:
             current = self.get(space, entity.key, entity.session_id, entity.updated_at)
         for attempt in range(ATTEMPTS):
-            version = 0 if current is None else current.version
+            live = None if current is None or current.expired(entity.updated_at) else current
+            version = 0 if live is None else live.version
             if expected_version is not None and expected_version != version:
                 raise VersionConflict(version)
-            stored = _following(entity, current)
-            if keep_sensitive and current is not None and current.sensitive:
+            if held and live is not None and live.outlasts(entity):
+                raise Held("; its expires_at may not come earlier")
+            stored = _following(entity, live)
+            if keep_sensitive and live is not None and live.sensitive:
                 stored = replace(stored, sensitive=True)
             try:
                 self._replace(space, stored, current)
@@ -57,13 +68,12 @@ class DynamoEntities:
     def _replace(self, space: Space, stored: Entity, current: Entity | None) -> None:
         transaction = Transaction()
         if current is None:
-            free = self._row.pk.does_not_exist() | (self._row.ttl <= int(stored.updated_at.timestamp()))
-            transaction.put(entity_row(self._row, space, stored), free)
+            transaction.put(entity_row(self._row, space, stored), self._row.pk.does_not_exist())
         else:
             unchanged = (self._row.version == current.version) & (self._row.id == current.id)
             transaction.put(entity_row(self._row, space, stored), unchanged)
             old = replace(current, superseded_at=stored.updated_at)
-            key = keys.entity_version(current.key, current.session_id, current.version)
+            key = keys.entity_version(current.key, current.session_id, current.id, current.version)
             transaction.put(entity_row(self._row, space, old, key))
         raise_within(self._database, transaction, space)
         with_retries(lambda: self._database.transact(transaction))
@@ -86,12 +96,12 @@ class DynamoEntities:
         return tuple(sorted((e for e in found if not e.expired(now)), key=lambda e: (e.key, e.session_id or "")))
 
     def history(self, space: Space, key: str, session_id: str | None, now: datetime) -> tuple[Entity, ...]:
-        """The current value, then the old ones of the same life: a value that expired or was deleted left no past."""
+        """The current value and the old versions of it alone: one that expired or was deleted left no past."""
         current = self.get(space, key, session_id, now)
         if current is None:
             return ()
-        old = self._range(space, keys.entity_versions(key, session_id))
-        lived = [e for e in old if e.id == current.id and e.version < current.version and not e.expired(now)]
+        old = self._range(space, keys.versions_of_value(key, session_id, current.id))
+        lived = [e for e in old if e.version < current.version and not e.expired(now)]
         return (*lived, current)
 
     def _range(self, space: Space, prefix: str) -> Sequence[Entity]:

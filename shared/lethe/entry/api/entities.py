@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
 from pydantic import Field, JsonValue, model_validator
 from pydantic_core import from_json
@@ -27,6 +27,11 @@ from lethe.entry.api.types import (
 )
 from lethe.services.entities import EntityQuery, Fact
 
+_EXPIRES_AT: Final = (
+    "The first moment at which nobody can read it. While a legal hold covers a value, a change may neither give it an "
+    "end that it did not have nor an earlier one: 409."
+)
+
 
 class PutEntity(Body):
     """The value of an entity, and what is known about it."""
@@ -40,7 +45,7 @@ class PutEntity(Body):
     version: Version | None = None
     sensitive: bool | None = None
     valid_from: Time | None = None
-    expires_at: Time | None = None
+    expires_at: Time | None = Field(default=None, description=_EXPIRES_AT)
 
     def fact(self, key: str) -> Fact:
         """The same for the service."""

@@ -1,0 +1,69 @@
+"""No write shortens the life of what a legal hold covers, and none takes it out of the hold."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.support.api import Api, ApiStack, TenantOnStack
+
+KEY = "/v1/entities/city"
+
+
+@pytest.fixture
+def writer(tenant: TenantOnStack) -> Api:
+    """A key that may write and nothing else."""
+    return tenant.api("write")
+
+
+def fact(value: object, **more: object) -> dict[str, object]:
+    return {"user_id": "ann", "value": value, "category": "profile", **more}
+
+
+def test_a_value_that_is_held_is_given_no_end(api: Api, writer: Api, api_stack: ApiStack) -> None:
+    soon, later = ((api_stack.now() + timedelta(hours=hours)).isoformat() for hours in (1, 2))
+    api.put(KEY, fact("Oslo")).ok(201)
+    api.put("/v1/entities/visit", fact("today", expires_at=later)).ok(201)
+    api.put(KEY, fact("here", session_id="s-1")).ok(201)
+    api.put("/v1/holds/court", {"user_id": "ann"}).ok(201)
+
+    for name in (KEY, "/v1/entities/visit"):
+        refused = writer.put(name, fact("x", expires_at=soon)).problem(409, "conflict")
+        assert "legal hold" in refused["detail"]
+        assert "expires_at" in refused["detail"]
+    writer.put(KEY, fact("x", expires_at=soon, session_id="s-1")).problem(409, "conflict")
+    assert writer.put("/v1/entities/visit", fact("now", expires_at=later)).ok()["version"] == 2
+    assert writer.put(KEY, fact("Bergen")).ok()["version"] == 2
+    assert writer.put("/v1/entities/new", fact("x", expires_at=soon)).ok(201)["version"] == 1
+
+    api.delete("/v1/holds/court").ok(204)
+    assert writer.put(KEY, fact("x", expires_at=soon)).ok()["version"] == 3
+
+
+def test_a_hold_on_a_session_holds_the_values_of_that_session_alone(api: Api, writer: Api, api_stack: ApiStack) -> None:
+    soon = (api_stack.now() + timedelta(hours=1)).isoformat()
+    for session_id in (None, "s-1", "s-2"):
+        api.put(KEY, fact("Oslo", session_id=session_id)).ok(201)
+    api.put("/v1/holds/court", {"user_id": "ann", "scope": {"session_id": "s-1"}}).ok(201)
+
+    writer.put(KEY, fact("x", expires_at=soon, session_id="s-1")).problem(409, "conflict")
+    for session_id in (None, "s-2"):
+        writer.put(KEY, fact("x", expires_at=soon, session_id=session_id)).ok()
+
+
+def test_values_under_the_key_of_one_that_expired_write_over_none_of_its_versions(
+    api: Api, writer: Api, api_stack: ApiStack
+) -> None:
+    soon = (api_stack.now() + timedelta(hours=1)).isoformat()
+    api.put(KEY, fact("kept by a hold")).ok(201)
+    api.put(KEY, fact("x", expires_at=soon)).ok()
+    api.put("/v1/holds/court", {"user_id": "ann"}).ok(201)
+    api_stack.local.clock.advance(timedelta(hours=1, seconds=1))
+
+    assert writer.put(KEY, fact("y")).ok(201)["version"] == 1
+    writer.put(KEY, fact("z", version=1)).ok()
+
+    shown = api.get(f"{KEY}/history", user_id="ann").ok()["versions"]
+    assert [version["value"] for version in shown] == ["y", "z"]
+    assert any("kept by a hold" in str(item) for item in api_stack.everything_stored())
