@@ -156,6 +156,40 @@ def test_who_asked_is_found_from_the_id_of_an_erasure(api: Api, way: str) -> Non
     assert (asked["key"], asked["verdict"]) == (looked["key"], "allowed")
 
 
+def erasures_told(api: Api) -> dict[str, list[str]]:
+    """The erasures that the entries about ann name, by request."""
+    return {
+        entry["request_id"]: [target for target in entry["targets"] if target.startswith("er_")]
+        for entry in entries(api)
+        if entry["action"] in ("erase_subject", "begin_erasure", "delete_memory", "delete_session")
+    }
+
+
+def test_an_entry_names_the_erasure_that_its_answer_names(api: Api) -> None:
+    """Whoever asks at once, or again: whether the first one runs still, or another one begins."""
+    api.remember("I live in Oslo")
+    scope = {"user_id": "ann", "scope": {"subject": True}}
+    with ThreadPoolExecutor(6) as threads:
+        asked = list(threads.map(lambda _: api.delete("/v1/subjects/ann"), range(6)))
+    asked += [api.post("/v1/erasures", scope, idempotency_key="once") for _ in range(2)]
+    named = {reply.headers["x-request-id"]: [reply.ok(202)["id"]] for reply in asked}
+    assert len(named) == 8
+    assert len({reply.headers["location"] for reply in asked[6:]}) == 1
+    assert erasures_told(api) == named
+
+
+def test_an_entry_names_no_erasure_where_none_came_of_it(api: Api) -> None:
+    memory = api.remember("I live in Oslo")
+    where = f"/v1/memories/{memory['id']}"
+    api.delete(f"/v1/memories/{memory['id'][:-1]}", user_id="ann").ok(204)
+    api.delete("/v1/sessions/nothing", user_id="ann").ok(204)
+    stale = {"if-match": '"9"'}
+    assert api.send("DELETE", where, None, {"user_id": "ann"}, stale).status == 412
+    api.put("/v1/holds/case-7", {"user_id": "ann"}).ok(201)
+    api.delete(where, user_id="ann").problem(409, "conflict")
+    assert list(erasures_told(api).values()) == [[]] * 4
+
+
 def test_who_looks_at_erasures_and_receipts_of_others_is_refused_in_it(tenant: TenantOnStack) -> None:
     api = tenant.admin
     api.remember("I live in Oslo")
