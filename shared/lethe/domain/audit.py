@@ -25,7 +25,7 @@ STRANDS: Final = 16
 
 
 class Verdict(StrEnum):
-    """Whether the caller's key allowed the request."""
+    """Whether the key allowed the request; keys of an erased tenant allow only what is answered all the same."""
 
     ALLOWED = "allowed"
     REFUSED = "refused"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,8 @@ from lethe.domain.chain import ChainEnd, hash_of
 from lethe.domain.identity import hidden, subject_of
 from lethe.domain.times import to_rfc3339
 from lethe.entry.wiring.access import audit_desk
+from lethe_client.cli import main
+from lethe_client.cli.surroundings import real_surroundings
 from tests.support.api import Api, ApiStack, TenantOnStack
 
 
@@ -254,6 +259,22 @@ def test_reading_it_is_in_it_too(api: Api) -> None:
     assert actions(api) == []
     found = api.get("/v1/audit", user_id="ann").ok()["entries"]
     assert [entry["action"] for entry in found][-1] == "list_audit"
+
+
+def test_an_operator_finds_whose_key_it_was(api_stack: ApiStack, tenant: TenantOnStack, tmp_path: Path) -> None:
+    key_id, text = tenant.key("admin", actor="the help desk")
+    Api(api_stack.wire, text).remember("I live in Oslo")
+    out = io.StringIO()
+    around = replace(real_surroundings(), environment=api_stack.local.environment, folder=tmp_path, out=out)
+    assert main(["--json", "audit", "list", "--tenant", tenant.name, "--user", "ann"], around) == 0
+    answer = json.loads(out.getvalue())
+    (entry,) = answer["entries"]
+    assert answer["keys"] == {entry["key"]: {"id": key_id, "actor": "the help desk"}}
+    out.truncate(0)
+    out.seek(0)
+    assert main(["--json", "keys", "list", "--tenant", tenant.name], around) == 0
+    found = {key["id"]: key["audit_key"] for key in json.loads(out.getvalue())["keys"]}
+    assert found[key_id] == entry["key"]
 
 
 def test_tenants_see_their_own(api_stack: ApiStack) -> None:
