@@ -23,6 +23,7 @@ from lethe.services.memories import MemoryDesk
 from lethe.services.reembedding import PAGE, Reembedded, Reembedder
 from lethe.services.storing import Storing, unlimited
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.erasing import FakeHolds
 from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.memories import FakeMemories, FakeMemoryVectors
 from tests.fakes.time_and_ids import START, FixedClock
@@ -74,7 +75,7 @@ class House:
             Storing(self.memories, embedder, threads).store(lambda: space, new, None, unlimited)
 
     def desk(self, embedder: MemoryEmbedder) -> MemoryDesk:
-        return MemoryDesk(self.memories, embedder, self.clock)
+        return MemoryDesk(self.memories, embedder, FakeHolds(self.heads), self.clock, b"k" * 32)
 
     def reembed(self, embedder: MemoryEmbedder, progress: Callable[[Reembedded], None] = NOBODY) -> Reembedded:
         vectors = FakeMemoryVectors(self.memories)

@@ -67,3 +67,39 @@ def test_values_under_the_key_of_one_that_expired_write_over_none_of_its_version
     shown = api.get(f"{KEY}/history", user_id="ann").ok()["versions"]
     assert [version["value"] for version in shown] == ["y", "z"]
     assert any("kept by a hold" in str(item) for item in api_stack.everything_stored())
+
+
+@pytest.mark.parametrize(
+    "scope", [{"kind": "preference"}, {"kind": "preference", "created_after": "2020-01-01T00:00:00Z"}]
+)
+def test_a_memory_is_not_changed_out_of_a_hold(api: Api, writer: Api, scope: dict[str, str]) -> None:
+    held = api.remember("I like tea", kind="preference")
+    free = api.remember("I live in Oslo", kind="fact")
+    path, other = f"/v1/memories/{held['id']}", f"/v1/memories/{free['id']}"
+    api.put("/v1/holds/court", {"user_id": "ann", "scope": scope}).ok(201)
+
+    refused = writer.patch(path, {"user_id": "ann", "version": 1, "kind": "fact"}).problem(409, "conflict")
+    assert "legal hold" in refused["detail"]
+    assert "kind" in refused["detail"]
+    assert api.get(path, user_id="ann").ok() == held
+    assert (
+        writer.patch(path, {"user_id": "ann", "version": 1, "kind": "preference", "pinned": True}).ok()["version"] == 2
+    )
+    assert writer.patch(path, {"user_id": "ann", "version": 2, "text": "I like green tea"}).ok()["version"] == 3
+    assert writer.patch(other, {"user_id": "ann", "version": 1, "kind": "preference"}).ok()["version"] == 2
+    for each in (path, other):
+        writer.delete(each, user_id="ann").problem(409, "conflict")
+
+    api.delete("/v1/holds/court").ok(204)
+    assert writer.patch(path, {"user_id": "ann", "version": 3, "kind": "fact"}).ok()["version"] == 4
+
+
+def test_a_memory_that_stays_within_every_hold_may_become_another_kind(api: Api, writer: Api) -> None:
+    memory = api.remember("I like tea", kind="preference")
+    path = f"/v1/memories/{memory['id']}"
+    api.put("/v1/holds/all", {"user_id": "ann"}).ok(201)
+    api.put("/v1/holds/one", {"user_id": "ann", "scope": {"memory_ids": [memory["id"]]}}).ok(201)
+    assert writer.patch(path, {"user_id": "ann", "version": 1, "kind": "fact"}).ok()["version"] == 2
+
+    api.put("/v1/holds/facts", {"user_id": "ann", "scope": {"kind": "fact"}}).ok(201)
+    writer.patch(path, {"user_id": "ann", "version": 2, "kind": "episode"}).problem(409, "conflict")

@@ -22,6 +22,8 @@ from lethe.services.standing import Standing
 from lethe.services.storing import CHUNK_CHARACTERS
 from tests.fakes.audit import FakeAuditTrail, fake_auditor
 from tests.fakes.embedder import FakeEmbedder
+from tests.fakes.erasing import FakeHolds
+from tests.fakes.heads import FakeSubjectHeads
 from tests.fakes.time_and_ids import FixedClock, SequentialIds
 from tests.support.stores import fake_stores
 from tests.unit.entry.test_application import Listener, context_of
@@ -51,7 +53,7 @@ class House:
         self.memories, embedder, key = stores.memories, MemoryEmbedder(FakeEmbedder()), b"k" * 32
         spaces = Spaces(stores.heads, key, clock)
         remember = Remember(stores.memories, embedder, clock, ids, threads)
-        desk = MemoryDesk(stores.memories, embedder, clock)
+        desk = MemoryDesk(stores.memories, embedder, FakeHolds(FakeSubjectHeads()), clock, key)
         standing = Standing(stores.memories, stores.sessions, stores.entities, clock)
         self.application = Application(
             MemoryWrites(spaces, remember, desk, clock, ids).operations(),

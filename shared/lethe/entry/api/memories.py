@@ -157,7 +157,9 @@ class ChangeMemory(Body):
     user_id: UserId | None = None
     version: Version | None = None
     text: StatementText | None = None
-    kind: MemoryKind | None = None
+    kind: MemoryKind | None = Field(
+        default=None, description="While a legal hold covers the memory, none as which it would not: 409."
+    )
     confidence: Fraction | None = None
     metadata: Metadata | None = None
     valid_until: Time | None = Field(default=None, description=_VALID_UNTIL + " `null` takes the end away.")

@@ -159,7 +159,7 @@ class Parts:
     def memory_desk(self) -> MemoryDesk:
         from lethe.services.memories import MemoryDesk
 
-        return MemoryDesk(self.memories, self.memory_embedder, self.clock)
+        return MemoryDesk(self.memories, self.memory_embedder, self.holds, self.clock, self.master_key)
 
     @cached_property
     def holds(self) -> Holds:
