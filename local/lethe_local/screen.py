@@ -8,12 +8,15 @@ import json
 import logging
 import threading
 from datetime import datetime
+from http import HTTPMethod
 from typing import TextIO
 
 from lethe.domain.json_values import JsonObject, JsonValue
 from lethe_local.exchange import Answer, Request
 
 _STANDARD = frozenset({"level", "location", "message", "timestamp", "service", "xray_trace_id"})
+_METHODS = frozenset({*HTTPMethod, "-"})
+"""Those of RFC 9110 and PATCH; ``-`` where no request could be read."""
 _COLOURS = {"2": "32", "3": "36", "4": "33", "5": "31"}
 
 
@@ -32,11 +35,14 @@ class Screen:
             self._stream.flush()
 
     def request(self, request: Request, answer: Answer, seconds: float) -> None:
-        """One answered request. The route stands for the path: paths and queries carry ids that clients choose."""
+        """One answered request. The route stands for the path: paths and queries carry ids that clients choose, and a
+        method may be any word as well.
+        """
+        method = request.method if request.method in _METHODS else "other"
         path = answer.route_key.partition(" ")[2] or answer.route_key
         moment = datetime.now().strftime("%H:%M:%S")  # the reader's own time of day
         status = self.coloured(str(answer.status), _COLOURS.get(str(answer.status)[0], "0"))
-        self.line(f"{moment}  {request.method:<7}{path:<42}{status}{seconds * 1000:>9.1f} ms")
+        self.line(f"{moment}  {method:<7}{path:<42}{status}{seconds * 1000:>9.1f} ms")
 
     def coloured(self, text: str, code: str) -> str:
         """``text`` in a terminal's colour, plain elsewhere."""

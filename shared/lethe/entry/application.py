@@ -78,9 +78,10 @@ class Application:
         """Answer one event of an HTTP API (payload format 2.0); never raises."""
         started = perf_counter()
         request_id = context.aws_request_id
-        route_key = event.get("routeKey", "$default")
+        route = _ROUTES.get(str(event.get("routeKey")))
+        route_key = "$default" if route is None else route.key  # in logs: nothing else that an event names
         try:
-            response = self._respond(event, route_key, context)
+            response = self._respond(event, route, context)
         except LetheError as error:
             if not 400 <= error.status < 500:
                 self._observer.failed(route_key, request_id, error)
@@ -92,8 +93,7 @@ class Application:
         self._observer.served(route_key, request_id, response["statusCode"], perf_counter() - started)
         return response
 
-    def _respond(self, event: Event, route_key: str, context: LambdaContext) -> HttpResponse:
-        route = _ROUTES.get(route_key)
+    def _respond(self, event: Event, route: Route | None, context: LambdaContext) -> HttpResponse:
         if route is None or route.operation not in self._operations:
             raise _unknown(event)
         operation = self._operations[route.operation]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 from lethe_local.exchange import Answer, Request
 from lethe_local.screen import FunctionOutput, Screen, banner
 
@@ -28,6 +30,15 @@ def test_a_request_is_shown_by_its_route() -> None:
     assert "GET    /v1/subjects/{user_id}" in line
     assert "alice" not in line
     assert "bob" not in line
+
+
+@pytest.mark.parametrize(
+    ("method", "named"), [("DELETE", "DELETE"), ("-", "-"), ("TEA-AT-FOUR", "other"), ("get", "other"), ("", "other")]
+)
+def test_a_method_that_is_none_is_not_shown(method: str, named: str) -> None:
+    shown = io.StringIO()
+    Screen(shown).request(Request(method, "/v1/health", "", ()), Answer(404, (), b"", "$default"), 0.0)
+    assert shown.getvalue().split()[1:3] == [named, "$default"]
 
 
 def test_colours_are_for_terminals() -> None:

@@ -143,6 +143,14 @@ def test_an_operation_of_another_function_is_as_unknown_as_any() -> None:
     assert headers["allow"] == "GET, POST"
 
 
+@pytest.mark.parametrize("route", ["GET /v1/nothing/of/ours", "TEA-AT-FOUR /v1/health", "", None, ["x"]])
+def test_what_is_no_route_of_ours_comes_into_no_log(route: object) -> None:
+    house = House(fine)
+
+    assert house(routeKey=route, rawPath="/nowhere")[0] == 404
+    assert house.listener.answers == [("$default", 404)]
+
+
 @pytest.mark.parametrize(
     "event", [{}, {"routeKey": "$default"}, {"routeKey": SEARCH}, {"routeKey": SEARCH, "headers": None}]
 )
