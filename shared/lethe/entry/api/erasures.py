@@ -145,7 +145,7 @@ class ErasureOut(Out):
     holds: list[str]
     failure: str | None
     retry_at: TimeOut | None
-    """When a failed erasure is due to be started again by itself; asking for it again starts it at once."""
+    """When a failed one is started again by itself; asking for the same user or tenant again starts it at once."""
     receipt_id: str | None
     receipts: list[str]
 

@@ -134,7 +134,8 @@ class ErasureRequests:
                 return self._pushed(running)
         epoch = FIRST_EPOCH if head is None else head.epoch
         if isinstance(wanted, WholeSubject):
-            return self._subject(caller, subject, epoch, reason, tell)
+            known = head is not None and head.state is SubjectState.ACTIVE
+            return self._subject(caller, subject, epoch, known, reason, tell)
         new = self._of_part(caller, subject, epoch, wanted, reason)
         return self._erase_part(new, self._partial.count(new), time_left, tell)
 
@@ -166,12 +167,14 @@ class ErasureRequests:
         except (Unavailable, Throttled):
             return self._ledger.read(running.tenant, running.id) or running  # the next tick starts it
 
-    def _subject(self, caller: Caller, subject: str, epoch: int, reason: str | None, tell: TellErasure) -> Erasure:
+    def _subject(
+        self, caller: Caller, subject: str, epoch: int, known: bool, reason: str | None, tell: TellErasure
+    ) -> Erasure:
         """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
         new = self._new(caller, subject, WholeSubject(), reason)
         standing = new.id
         try:
-            begun = self._ledger.begin(replace(new, epochs=epoch))
+            begun = self._ledger.begin(replace(new, epochs=epoch, known=known))
             standing = self._heads.fence(caller.tenant, subject, begun.id, epoch).erasure or begun.id
         finally:
             tell(standing)
