@@ -55,6 +55,8 @@ def _verify(options: argparse.Namespace, around: Surroundings, output: Output) -
 
     noted = [_noted(path) for path in options.known]
     known = [ends for _, ends in noted]
+    if options.file is not None and options.stack is not None:
+        raise UsageError("an export is checked without a stack: leave --stack out")
     if options.file is None:
         if options.tenant is None:
             raise UsageError("audit verify: name a file, or --tenant")

@@ -89,6 +89,7 @@ def _described(key: ApiKey, access: Access) -> dict[str, object]:
         "users_covered": None if EVERY_USER in key.subjects else len(key.subjects),
         "created_at": utc(key.created_at),
         "revoked_at": None if key.revoked_at is None else utc(key.revoked_at),
+        "fenced_by": key.fenced,
     }
 
 
@@ -100,8 +101,14 @@ def _row(key: ApiKey, access: Access) -> tuple[str, ...]:
         "all" if EVERY_USER in key.subjects else str(len(key.subjects)),
         f"{key.created_at:%Y-%m-%d %H:%M}",
         access.audit_key(key)[:DIGITS],
-        "active" if key.revoked_at is None else "revoked",
+        _state(key),
     )
+
+
+def _state(key: ApiKey) -> str:
+    if key.revoked_at is not None:
+        return "revoked"
+    return "active" if key.fenced is None else f"its tenant is erased by {key.fenced}"
 
 
 def _permissions(key: ApiKey) -> str:

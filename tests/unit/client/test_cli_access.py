@@ -1,6 +1,7 @@
 """`lethe tenants` and `lethe keys`: arguments, where they act, what they print, how they fail."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,20 @@ def test_a_revoked_key_is_listed_as_such(tmp_path: Path) -> None:
     assert world.out.splitlines()[1].endswith("revoked")
     assert world.run("--json", "keys", "revoke", key_id) == 0
     assert json.loads(world.out)["revoked_at"] == "2026-03-04T05:06:00.000000Z"
+
+
+def test_a_key_of_an_erased_tenant_is_listed_as_such(tmp_path: Path) -> None:
+    world = world_with_tenant(tmp_path)
+    world.run("keys", "create", "--tenant", "acme", "--permissions", "read")
+    key_id = only_key(world)
+    world.tables["access"].by_id[key_id] = replace(world.tables["access"].by_id[key_id], fenced="er_1")
+    world.run("keys", "list", "--tenant", "acme")
+    assert world.out.splitlines()[1].endswith("its tenant is erased by er_1")
+    world.run("--json", "keys", "list", "--tenant", "acme")
+    assert json.loads(world.out)["keys"][0]["fenced_by"] == "er_1"
+    world.run("keys", "revoke", key_id)
+    world.run("keys", "list", "--tenant", "acme")
+    assert world.out.splitlines()[1].endswith("revoked")
 
 
 @pytest.mark.parametrize(

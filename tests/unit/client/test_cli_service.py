@@ -27,7 +27,12 @@ OVER_HTTP = (
     ("receipt", "show", "er_1"),
     ("receipt", "export"),
 )
-OF_NO_STACK = (("cost",), ("receipt", "verify", "one.json", "--key", "key.pem"), ("receipt", "show", "one.json"))
+OF_NO_STACK = (
+    ("cost",),
+    ("receipt", "verify", "one.json", "--key", "key.pem"),
+    ("receipt", "show", "one.json"),
+    ("audit", "verify", "one.json"),
+)
 
 
 def deployed(folder: Path, url: str, **environment: str) -> World:
