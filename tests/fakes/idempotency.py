@@ -98,4 +98,4 @@ class FakeIdempotencyRecords:
 def fake_standing(clock: Clock) -> Standing:
     """Looks into empty stores."""
     heads, sessions = FakeSubjectHeads(), FakeSessions()
-    return Standing(FakeMemories(heads, sessions), sessions, FakeEntities(heads), clock)
+    return Standing(heads, FakeMemories(heads, sessions), sessions, FakeEntities(heads), clock)

@@ -95,7 +95,7 @@ class Race:
         self.scan = ScanIndex(house.memories, 10_000_000, 3_600)
         self.values = CachedEntities(house.entities, 3_600)
         self.indexer = Indexer(house.heads, house.memories, self.index.writer, ground.threads, 10.0)
-        standing = Standing(house.memories, house.sessions, house.entities, clock)
+        standing = Standing(house.heads, house.memories, house.sessions, house.entities, clock)
         self.idempotency = Idempotency(house.answers, standing, KEY, clock)
 
     def run(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lethe.domain.idempotency import about_entity, about_value
+from lethe.domain.idempotency import about_entity, about_subject, about_value
 from lethe.domain.identity import Space
 from lethe.services.standing import Standing
 from tests.fakes.time_and_ids import START, FixedClock
@@ -15,7 +15,7 @@ SHOWN = {about_entity("pin"), about_value("pin", None)}
 
 
 def standing(stores: Stores) -> Standing:
-    return Standing(stores.memories, stores.sessions, stores.entities, FixedClock())
+    return Standing(stores.heads, stores.memories, stores.sessions, stores.entities, FixedClock())
 
 
 @pytest.fixture
@@ -49,3 +49,13 @@ def test_a_mark_in_a_session_says_nothing_of_the_value_outside(stores: Stores, s
 
 def test_a_value_that_is_gone_takes_the_answer_along(stores: Stores, space: Space) -> None:
     assert not standing(stores).holds(space, SHOWN, reveal=True)
+
+
+def test_that_a_subject_may_be_written_to_is_true_while_it_is(stores: Stores, space: Space) -> None:
+    about = {about_subject(space.subject)}
+    assert standing(stores).holds(space, about, reveal=False)
+    stores.begin_erasure(space)
+    assert not standing(stores).holds(space, about, reveal=False)
+    stores.admit(space)
+    assert standing(stores).holds(space, about, reveal=False)
+    assert not standing(stores).holds(space, {about_subject("nobody")}, reveal=False)

@@ -47,6 +47,16 @@ def about_entity(key: str) -> str:
     return f"entity:{key}"
 
 
+def about_subject(subject: str) -> str:
+    """The name of a subject in ``StoredAnswer.about``, where an answer says that it may be written to."""
+    return f"subject:{subject}"
+
+
+def subject_named(name: str) -> str | None:
+    """The subject of a name that ``about_subject`` made; None for other names."""
+    return name.removeprefix("subject:") if name.startswith("subject:") else None
+
+
 def about_value(key: str, session_id: str | None) -> str:
     """The name of an entity's value that an answer shows as one that anybody may see who may read. No key and no
     session id holds a slash.

@@ -202,7 +202,7 @@ def _path_values(route: Route, event: Event) -> dict[str, str]:
 
 
 def _stored(answer: Answer, call: Call) -> StoredAnswer:
-    about = spoken_of(answer.body, getattr(call.body, "session_id", None))
+    about = spoken_of(answer.body, getattr(call.body, "session_id", None)) | answer.about
     body = without_user(_body_text(answer), call.user_id)
     return StoredAnswer(answer.status, body, about, answer.whole, answer.headers.get("location"))
 

@@ -58,5 +58,7 @@ class Answer:
     status: int
     body: BaseModel | str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    about: frozenset[str] = frozenset()
+    """What it speaks of beside what its body shows (``StoredAnswer.about``)."""
     whole: bool = True
     """Whether all that was asked for is done. If not, a repetition with the same idempotency key runs again."""

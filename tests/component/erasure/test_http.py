@@ -359,13 +359,22 @@ def test_repeated_requests_are_answered_again(api_stack: ApiStack, tenant: Tenan
             assert again.headers["idempotency-replayed"] == "true"
             api.send(method, path, hold, headers={"Idempotency-Key": key}).problem(422, "idempotency_mismatch")
     assert api_stack.local.wait_until_erased(150)
-    begun(api.delete("/v1/subjects/ann"))
+    admitted = api.post("/v1/subjects/ann/admit", idempotency_key="k-admit")
+    assert (admitted.headers["idempotency-replayed"], admitted.json["state"]) == ("true", "active")
+    erasure_id = begun(api.delete("/v1/subjects/ann"))["id"]
+    # Neither true any more nor done again.
+    api.post("/v1/subjects/ann/admit", idempotency_key="k-admit").problem(410, "erased")
+    del asks["k-admit"]
     for key, (method, path, sent) in asks.items():
         again = api.send(method, path, sent, headers={"Idempotency-Key": key})
         assert (again.status, again.raw) == (first[key].status, first[key].raw)
         assert again.headers["idempotency-replayed"] == "true"
         assert again.headers.get("location") == first[key].headers.get("location")
     api.get("/v1/memories", user_id="ann").problem(404, "not_found")
+    api.post("/v1/subjects/ann/admit", idempotency_key="k-admit-2").ok()
+    api.remember("I live in Rome")
+    assert api.post("/v1/subjects/ann/admit", idempotency_key="k-admit").ok() == first["k-admit"].json
+    assert ended(api_stack, api, erasure_id)["state"] == "completed"
 
 
 def test_a_whole_tenant_is_erased(api_stack: ApiStack, tenant: TenantOnStack) -> None:

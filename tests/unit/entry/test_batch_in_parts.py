@@ -54,7 +54,7 @@ class House:
         spaces = Spaces(stores.heads, key, clock)
         remember = Remember(stores.memories, embedder, clock, ids, threads)
         desk = MemoryDesk(stores.memories, embedder, FakeHolds(FakeSubjectHeads()), clock, key)
-        standing = Standing(stores.memories, stores.sessions, stores.entities, clock)
+        standing = Standing(stores.heads, stores.memories, stores.sessions, stores.entities, clock)
         self.application = Application(
             MemoryWrites(spaces, remember, desk, clock, ids).operations(),
             spaces.for_writing,

@@ -10,6 +10,7 @@ from lethe.domain import ids
 from lethe.domain.erasure import Erasure, TheseMemories, WholeSubject, rests_until
 from lethe.domain.erasure_json import scope_json
 from lethe.domain.holds import Hold
+from lethe.domain.idempotency import about_subject
 from lethe.domain.json_values import canonical
 from lethe.entry.api.erasures import (
     AdmittedOut,
@@ -91,8 +92,9 @@ class ErasureOperations:
 
     def admit(self, call: Call) -> Answer:
         """Let an erased subject be written to again."""
-        self._requests.admit(call.caller, call.user_id)
-        return Answer(200, AdmittedOut(user_id=call.user_id, state="active"))
+        head = self._requests.admit(call.caller, call.user_id)
+        out = AdmittedOut(user_id=call.user_id, state="active")
+        return Answer(200, out, about=frozenset({about_subject(head.subject)}))
 
     def get(self, call: Call) -> Answer:
         """How far an erasure has come."""

@@ -126,7 +126,7 @@ class Parts:
         from lethe.entry.idempotency import Idempotency
         from lethe.services.standing import Standing
 
-        standing = Standing(self.memories, self.sessions, self.entities, self.clock)
+        standing = Standing(self.heads, self.memories, self.sessions, self.entities, self.clock)
         return Idempotency(self.answers, standing, self.master_key, self.clock)
 
     @cached_property
