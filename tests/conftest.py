@@ -33,6 +33,10 @@ pytest_plugins = ("tests.support.spreading",)
 os.environ.setdefault("AWS_ACCESS_KEY_ID", "testing")
 os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "testing")
 
+# Nodes of OpenSearch live for seconds here, and java's second compiler takes more time than it saves: a start is 17
+# seconds of processor with it, and 8 without.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _loggers_of_the_run() -> None:
