@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Final
 
 from lethe.domain.chain import hash_of
-from lethe.domain.erasure import Erasure, Step, StepName, Verification
+from lethe.domain.erasure import DELETING, Erasure, Step, StepName, Verification
 from lethe.domain.erasure_json import scope_json
 from lethe.domain.holds import Hold
 from lethe.domain.ids import RECEIPT, ulid
@@ -39,15 +39,6 @@ STATEMENT_BYTES: Final = 4096
 """Most bytes that KMS signs as they are."""
 ALGORITHM: Final = "ECDSA_SHA_256"
 """What receipts are signed with, in the words of KMS, on a key of the curve P-256."""
-
-_DELETING: Final = (
-    StepName.INDEX,
-    StepName.DERIVED,
-    StepName.MEMORIES,
-    StepName.ENTITIES,
-    StepName.SESSIONS,
-    StepName.ARCHIVE,
-)
 
 
 @immutable
@@ -179,7 +170,7 @@ def _request(erasure: Erasure) -> JsonObject:
 def _counts(erasure: Erasure, last: Verification) -> JsonObject:
     """By store: what the steps found and deleted, what the last verification still found and what holds kept."""
     remaining, held = dict(last.remaining), dict(last.held)
-    steps = {name.value: erasure.step(name) for name in _DELETING}
+    steps = {name.value: erasure.step(name) for name in DELETING}
     stores = sorted({*steps, *remaining, *held})
     return {
         store: {
