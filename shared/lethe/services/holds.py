@@ -42,10 +42,6 @@ class HoldDesk:
             raise NotFound
         return hold
 
-    def subject(self, caller: Caller, user_id: str | None) -> str | None:
-        """The subject of a user that is named, erased or not. Raises Forbidden when the key does not cover him."""
-        return None if user_id is None else self._spaces.subject(caller, user_id)
-
     def list(self, caller: Caller, limit: int, start: str | None, subject: str | None = None) -> Page[Hold]:
         """Holds on users that the key covers, or on the one ``subject``, by name."""
         if subject is not None:

@@ -138,7 +138,7 @@ class ErasureOperations:
     def list_holds(self, call: Call) -> Answer:
         """Holds, by name."""
         query = call.query_as(ListHolds)
-        subject = self._holds.subject(call.caller, query.user_id)
+        subject = self._requests.subject(call.caller, query.user_id)
         binding = {"list": "holds", "subject": subject or ""}
         start = self._cursors.read(query.cursor, call.caller, binding)
         page = self._holds.list(call.caller, query.limit, start, subject)

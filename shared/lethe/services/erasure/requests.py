@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -145,16 +146,7 @@ class ErasureRequests:
         if user_id is not None:
             raise InvalidInput.of("user_id", "leave it out: the scope is a whole tenant, which is every user")
         new = self._new(caller, None, WholeTenant(), reason)
-        standing = new.id
-        try:
-            begun = self._ledger.begin(new)
-            standing = self._access.fence_tenant(caller.tenant, begun.id)
-        finally:
-            tell(standing)
-        if standing != begun.id:
-            self._ledger.withdraw(begun)
-            return self._pushed(self.read(caller, standing))
-        return self._start(_fenced(begun, self._clock.now()))
+        return self._whole(caller, new, lambda: self._access.fence_tenant(caller.tenant, new.id), tell)
 
     def _pushed(self, running: Erasure) -> Erasure:
         """An erasure that is asked for again while it runs; one that failed does not rest any longer."""
@@ -170,15 +162,24 @@ class ErasureRequests:
     def _subject(
         self, caller: Caller, subject: str, epoch: int, known: bool, reason: str | None, tell: TellErasure
     ) -> Erasure:
-        """The ledger first, so that whatever happens next is known; then the fence; then the machine."""
-        new = self._new(caller, subject, WholeSubject(), reason)
+        new = replace(self._new(caller, subject, WholeSubject(), reason), epochs=epoch, known=known)
+
+        def fence() -> str:
+            return self._heads.fence(caller.tenant, subject, new.id, epoch).erasure or new.id
+
+        return self._whole(caller, new, fence, tell)
+
+    def _whole(self, caller: Caller, new: Erasure, fence: Callable[[], str], tell: TellErasure) -> Erasure:
+        """The ledger first, so that whatever happens next is known; then the fence; then the machine. ``fence`` answers
+        whose fence stands: another erasure may have come first.
+        """
         standing = new.id
         try:
-            begun = self._ledger.begin(replace(new, epochs=epoch, known=known))
-            standing = self._heads.fence(caller.tenant, subject, begun.id, epoch).erasure or begun.id
+            begun = self._ledger.begin(new)
+            standing = fence()
         finally:
             tell(standing)
-        if standing != begun.id:
+        if standing != new.id:
             self._ledger.withdraw(begun)
             return self._pushed(self.read(caller, standing))
         return self._start(_fenced(begun, self._clock.now()))
