@@ -7,7 +7,7 @@ LetheError
 ├── Forbidden               403
 ├── NotFound                404  missing, foreign, expired and erased alike
 ├── Conflict                409
-│   ├── Held                409  ... a legal hold keeps what was to be deleted
+│   ├── Held                409  a legal hold keeps what was to be deleted, or changed so that it could be
 │   └── InProgress          409  the first request with this idempotency key still runs
 ├── Erased                  410  a write for an erased subject
 │   ├── NotAdmitted         410  ... and not admitted again
@@ -17,6 +17,7 @@ LetheError
 ├── UnsupportedMediaType    415
 ├── IdempotencyMismatch     422
 ├── Throttled               429  retryable
+│   └── SubjectErasing      429  of an erasure's task alone: a part is judged after the whole of its subject
 └── Unavailable             503  retryable
 
 No message ever holds what a user sent: messages name fields, limits and ids made here.
@@ -110,7 +111,7 @@ class Conflict(LetheError):
 
 
 class Held(Conflict):
-    """A legal hold keeps what was to be deleted."""
+    """A legal hold keeps what was to be deleted, or to be changed so that it could be."""
 
     def __init__(self, instead: str = "") -> None:
         super().__init__(f"a legal hold keeps it: a key that may govern sees which, GET /v1/holds?user_id=…{instead}")
@@ -176,7 +177,7 @@ class Throttled(LetheError):
     retry_after: ClassVar[int] = 1
 
 
-class StillErasing(Throttled):
+class SubjectErasing(Throttled):
     """A part of a subject cannot be verified now: the whole of it is being erased, and is waited for."""
 
 

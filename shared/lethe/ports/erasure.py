@@ -236,5 +236,5 @@ class Verifier(Protocol):
         ...
 
     def look(self, search: Search, holds: Sequence[Hold], cursor: str | None, time_left: TimeLeft) -> Seen:
-        """Count what is left in the next stretch of all stores. Raises Unavailable, Throttled, StillErasing."""
+        """Count what is left in the next stretch of all stores. Raises Unavailable, Throttled, SubjectErasing."""
         ...

@@ -15,7 +15,7 @@ from lethe.adapters.inspection.parts import Part
 from lethe.adapters.inspection.tables import Tables
 from lethe.domain.erasure import WholeSubject, WholeTenant
 from lethe.domain.holds import Hold
-from lethe.errors import StillErasing
+from lethe.errors import SubjectErasing
 from lethe.ports import Search, Seen, TimeLeft
 
 TABLES: Final = (SUBJECTS, SESSIONS, ENTITIES, MEMORIES)
@@ -27,8 +27,7 @@ _AT_ONCE: Final = 4
 class Inspector:
     """``Verifier``. With ``whole_tables`` the erasure of a whole subject is verified by scans of all tables, which also
     find what lies where it should not; else, for parts of a subject, and for one of whom nothing was known, by its
-    partitions. That of a tenant, whose
-    subjects nothing lists but the tables themselves, is always verified by scans.
+    partitions. That of a tenant, whose subjects nothing lists but the tables themselves, is always verified by scans.
     """
 
     def __init__(self, tables: Tables, entries: Entries | None, key: bytes, whole_tables: bool) -> None:
@@ -132,7 +131,7 @@ class Inspector:
         """
         head = Heads(self._tables, search.tenant).now(search.subject or "")
         if head is not None and head.state == "erasing":
-            raise StillErasing("the whole subject is being erased; this is verified after it")
+            raise SubjectErasing("the whole subject is being erased; this is verified after it")
         part = Part(search, holds, self._tables, self._key)
         ended_epochs = 0 if head is None else min(head.epoch - 1, search.epoch)
         if ended_epochs < search.epoch:

@@ -26,7 +26,7 @@ from lethe.domain.erasure import (
     given_up,
 )
 from lethe.domain.immutable import immutable
-from lethe.errors import LetheError, NotFound, StillErasing, Throttled
+from lethe.errors import LetheError, NotFound, SubjectErasing, Throttled
 from lethe.ports import Clock, Ledger, TimeLeft
 from lethe.services.erasure.partial import PartialDeletion
 from lethe.services.erasure.receipts import ReceiptWriter
@@ -232,7 +232,7 @@ class Worker:
         """A look over all stores, in stretches; the row keeps what was counted so far."""
         try:
             seen = self._looking.stretch(erasure, step, time_left)
-        except StillErasing as error:
+        except SubjectErasing as error:
             if step.attempts > MOST_WAITS:
                 raise Throttled(error.detail) from error
             return StepProgress(False, cursor=step.cursor, later=True)
