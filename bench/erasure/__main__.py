@@ -2,18 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 import numpy as np
 
+from bench.command_line import put_into, sizes
 from bench.erasure.measure import Measured, Run, erase, measure
 from bench.erasure.world import World, open_world
 from bench.speed.report import Table, heading
 
-BEGIN, END = "<!-- erasure:begin -->", "<!-- erasure:end -->"
 CALL: Final = 0.010
 """Seconds added to every call to the store in the projections."""
 TRANSITION: Final = 0.050
@@ -46,13 +46,12 @@ def main() -> int:
     for table in tables:
         print(table.text())
     if options.docs:
-        _write(options.docs, [about, "", *(table.markdown() for table in tables)])
+        put_into(options.docs, "erasure", [about, "", *(table.markdown() for table in tables)])
     return 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.erasure", description=__doc__)
-    sizes: Callable[[str], list[int]] = lambda text: sorted(int(part) for part in text.split(","))  # noqa: E731 as argparse wants it
     parser.add_argument("--sizes", type=sizes, default=[50, 1_000, 10_000, 100_000], help="50,1000,10000,100000")
     parser.add_argument("--docs", type=Path, metavar="FILE", help="put the tables between the marks in that page")
     return parser.parse_args()
@@ -140,15 +139,6 @@ def _projections(projected: dict[int, list[Run]]) -> Table:
 def _transitions(run: Run) -> int:
     """Into the first task, and from each to the next by way of the choice between them."""
     return 2 * run.tasks - 1
-
-
-def _write(page: Path, parts: Sequence[str]) -> None:
-    """Put ``parts`` between the marks of ``page``."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        sys.exit(f"{page} has no place marked {BEGIN} … {END}")
-    page.write_text(before + BEGIN + "\n" + "\n".join(parts) + END + after, encoding="utf-8")
 
 
 def _say(text: str) -> None:

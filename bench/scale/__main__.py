@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from bench.command_line import put_into, sizes
 from bench.scale.node import Index, Size, ask, exact
 from bench.scale.peer import Beside, compare
 from bench.scale.world import Subject, Table, subjects
@@ -22,7 +23,6 @@ from lethe.domain.indexing import Change, Put
 from lethe.ports import SearchIndex
 from lethe_local.opensearch_node import OpenSearchNode
 
-BEGIN, END = "<!-- scale:begin -->", "<!-- scale:end -->"
 EACH: Final = 50
 """Memories of a subject: 20,000 subjects at a million."""
 ODD_SIZES: Final = (10, 1_000, 20_000)
@@ -77,8 +77,8 @@ def main() -> int:
     home.mkdir(parents=True, exist_ok=True)
     node = OpenSearchNode.start(home, say=say, heap=options.heap)
     try:
-        for name, shape, sizes in wanted:
-            runs[name] = _grow(Index(node.url, f"bench-{name.split()[0].lower()}", shape), sizes, say)
+        for name, shape, grown in wanted:
+            runs[name] = _grow(Index(node.url, f"bench-{name.split()[0].lower()}", shape), grown, say)
         beside = compare(node.url, options.mem0, say) if options.mem0 else "not asked for"
     finally:
         node.stop()
@@ -86,22 +86,14 @@ def main() -> int:
     for table in tables:
         print(table.text())
     if options.docs:
-        _write(options.docs, [heading(f"OpenSearch 2.19.1, heap {options.heap}"), *(t.markdown() for t in tables)])
+        put_into(
+            options.docs, "scale", [heading(f"OpenSearch 2.19.1, heap {options.heap}"), *(t.markdown() for t in tables)]
+        )
     return 0
-
-
-def _write(page: Path, parts: Sequence[str]) -> None:
-    """Put ``parts`` between the marks of ``page``."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, found, after = rest.partition(END)
-    if not found:
-        sys.exit(f"{page} has no place marked {BEGIN} … {END}")
-    page.write_text(before + BEGIN + "\n" + "\n".join(parts) + END + after, encoding="utf-8")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
-    sizes: Callable[[str], list[int]] = lambda text: sorted(int(part) for part in text.split(","))  # noqa: E731
     parser.add_argument("--sizes", type=sizes, default=[10_000, 100_000, 1_000_000], help="10000,100000,1000000")
     parser.add_argument("--graphs", type=sizes, default=[10_000, 100_000], help="sizes measured with HNSW graphs too")
     parser.add_argument("--home", default=".lethe/bench-scale", help="where the node keeps its data")

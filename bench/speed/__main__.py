@@ -14,6 +14,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.command_line import put_into
 from bench.speed import cold, peer
 from bench.speed.corpus import Corpus, make_corpus
 from bench.speed.embedding import RememberingEmbedder, embedding_with
@@ -26,7 +27,6 @@ PARTS = ("latency", "batch", "cold", "mem0")
 _QUICK = Amounts(sizes=(100, 1_000), warm=15, cold=3, after_write=4, writes=10)
 _STARTS = 15
 _ASKED_OF_MEM0 = 31
-BEGIN, END = "<!-- speed:begin -->", "<!-- speed:end -->"
 
 
 def main() -> None:
@@ -141,11 +141,7 @@ def _write(tables: Sequence[Table], about: str, options: argparse.Namespace) -> 
     if options.markdown:
         options.markdown.write_text(fragment, encoding="utf-8")
     if options.docs:
-        before, _, rest = options.docs.read_text(encoding="utf-8").partition(BEGIN)
-        _, mark, after = rest.partition(END)
-        if not mark:
-            sys.exit(f"{options.docs} has no place marked {BEGIN} … {END}")
-        options.docs.write_text(f"{before}{BEGIN}\n{fragment}{END}{after}", encoding="utf-8")
+        put_into(options.docs, "speed", [fragment])
     if options.json:
         plain = {table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in tables}
         options.json.write_text(json.dumps({"about": about, "tables": plain}, indent=2), encoding="utf-8")
