@@ -47,6 +47,18 @@ def erasing(call: Call) -> Answer:
     return Answer(202, json.dumps({"id": ERASURE}), {"location": f"/v1/erasures/{ERASURE}"})
 
 
+class TellingTrail(FakeAuditTrail):
+    """Tells that an entry was begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+
+    def append(self, event: AuditEvent) -> AuditEntry:
+        self.begun.set()
+        return super().append(event)
+
+
 class House:
     """An application with all operations, each of which does the same."""
 
@@ -219,19 +231,14 @@ def test_a_repetition_names_the_erasure_of_the_first_request() -> None:
 
 @pytest.mark.parametrize("route", MAY_ERASE)
 def test_an_entry_is_begun_before_anything_is_deleted(route: str) -> None:
-    begun, seen = threading.Event(), []
-
-    class Trail(FakeAuditTrail):
-        def append(self, event: AuditEvent) -> AuditEntry:
-            begun.set()
-            return super().append(event)
+    trail, seen = TellingTrail(), []
 
     def operation(call: Call) -> Answer:
         answer = erasing(call)
-        seen.append(begun.wait(20))
+        seen.append(trail.begun.wait(20))
         return answer
 
-    assert House(operation, Trail()).send(route, **MAY_ERASE[route])[0] == 202
+    assert House(operation, trail).send(route, **MAY_ERASE[route])[0] == 202
     assert seen == [True]
 
 
@@ -292,20 +299,15 @@ def test_all_other_routes_name_a_user_or_no_single_thing() -> None:
 
 
 def test_an_entry_that_waits_to_be_told_is_begun_before_the_operation_goes_on() -> None:
-    begun, seen = threading.Event(), []
-
-    class Trail(FakeAuditTrail):
-        def append(self, event: AuditEvent) -> AuditEntry:
-            begun.set()
-            return super().append(event)
+    trail, seen = TellingTrail(), []
 
     def operation(call: Call) -> Answer:
-        seen.append(begun.is_set())
+        seen.append(trail.begun.is_set())
         call.about(ANN)
-        seen.append(begun.wait(20))
+        seen.append(trail.begun.wait(20))
         return answering(call)
 
-    assert House(operation, Trail()).send("DELETE /v1/holds/{name}", path={"name": "case-7"})[0] == 200
+    assert House(operation, trail).send("DELETE /v1/holds/{name}", path={"name": "case-7"})[0] == 200
     assert seen == [False, True]
 
 
