@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
+_NAMED_AT_MOST = 10
+"""Ids and numbers in one line."""
+
 
 class Output:
     """Where results go; `as_json` says in which of the two forms."""
@@ -65,3 +68,9 @@ def shorten(text: str, width: int) -> str:
             break
         kept += character
     return kept.rstrip() + "…"
+
+
+def some(values: Sequence[object]) -> str:
+    """The first ten of them in one line, and how many there are beside."""
+    more = f" and {len(values) - _NAMED_AT_MOST} more" if len(values) > _NAMED_AT_MOST else ""
+    return ", ".join(map(str, values[:_NAMED_AT_MOST])) + more

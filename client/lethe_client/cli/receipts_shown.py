@@ -1,22 +1,16 @@
-"""`lethe receipt show | export`: what receipts say, and all of a tenant as one chain."""
+"""`lethe receipt show`: what a receipt says, of a file or of the service."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
-from pathlib import Path
 
-from lethe_client.cli.output import Output
+from lethe_client.cli.output import Output, some
 from lethe_client.cli.scopes import scope_words
 from lethe_client.cli.service import open_client
 from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError
-from lethe_client.client import Lethe
 from lethe_client.json_types import JsonObject, JsonValue
 from lethe_client.receipts import read_documents
-
-_NAMED_AT_MOST = 10
-"""Ids and numbers in one line for a person."""
 
 
 def show(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
@@ -109,13 +103,7 @@ def _date(promised: JsonValue, without: list[str]) -> str:
 def _scope(scope: JsonValue) -> str:
     said = scope_words(_of(scope))
     ids = _of(scope).get("memory_ids")
-    return f"{said}: {_some(ids)}" if isinstance(ids, list) else said
-
-
-def _some(values: list[JsonValue]) -> str:
-    """The first of them, and how many there are beside."""
-    more = f" and {len(values) - _NAMED_AT_MOST} more" if len(values) > _NAMED_AT_MOST else ""
-    return ", ".join(map(str, values[:_NAMED_AT_MOST])) + more
+    return f"{said}: {some(ids)}" if isinstance(ids, list) else said
 
 
 def _of(value: JsonValue) -> JsonObject:
@@ -128,50 +116,3 @@ def _each(value: JsonValue) -> list[JsonObject]:
     if not isinstance(value, list):
         raise TypeError
     return [_of(entry) for entry in value]
-
-
-def export(options: argparse.Namespace, around: Surroundings, output: Output) -> None:
-    """Run `lethe receipt export`."""
-    with open_client(options.stack, around) as client:
-        documents = sorted(_receipts(client), key=_place)
-    lines = [json.dumps(document, ensure_ascii=False) for document in documents]
-    if options.output is None:
-        for line in lines:
-            output.line(line)
-    else:
-        _write(around.folder / options.output, lines)
-        count = "1 receipt" if len(lines) == 1 else f"{len(lines)} receipts"
-        output.line(f"{count} written to {options.output}")
-        output.line(f"next: lethe receipt verify {options.output} --key PUB")
-    places = {_place(document) for document in documents}
-    missing: list[JsonValue] = [n for n in range(1, max(places, default=0)) if n not in places]
-    if missing:
-        raise CommandError(
-            f"no whole chain, since these are missing: {_some(missing)}. A key that covers every user sees all; "
-            "when an erasure ended meanwhile, export again"
-        )
-
-
-def _receipts(client: Lethe) -> list[JsonObject]:
-    """Every receipt of every erasure that the key sees."""
-    return [
-        client.erasures.receipt(erasure.id, receipt_id)
-        for erasure in client.erasures.list(page_size=200)
-        for receipt_id in erasure.receipts
-    ]
-
-
-def _place(document: JsonObject) -> int:
-    receipt = document.get("receipt")
-    n = receipt.get("n") if isinstance(receipt, dict) else None
-    if not isinstance(n, int):
-        raise CommandError("the service answered with something that is not a receipt")
-    return n
-
-
-def _write(path: Path, lines: list[str]) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.writelines(line + "\n" for line in lines)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written ({type(error).__name__})") from None
