@@ -39,4 +39,4 @@ def searches_in(url: str, body: bytes) -> list[Json]:
     """The search bodies of a request; none for any other request."""
     if url.endswith("/_msearch"):
         return [json.loads(line) for line in body.decode().split("\n")[1::2]]
-    return [json.loads(body)] if url.endswith("/_search") else []
+    return [json.loads(body)] if url.endswith(("/_search", "/_count")) else []

@@ -107,6 +107,16 @@ def test_the_indexer_may_do_exactly_this(mode: str) -> None:
     assert rights(stack(SearchEngine=mode), "IndexFunction") == tables | stream | logs | others | index[mode]
 
 
+@pytest.mark.parametrize("function", ["GovernFunction", "EraseFunction"])
+def test_who_erases_may_remove_and_look_and_nothing_else(function: str) -> None:
+    before = rights(stack(), function)
+    sent = ("_bulk", "_mget", "_search", "_refresh")
+    managed = {("es:ESHttpPost", f"{DOMAIN}/lethe-memories-*/{path}") for path in sent}
+    assert rights(stack(SearchEngine="managed"), function) - before == managed
+    serverless = {("aoss:APIAccessAll", "SearchCollection.Arn")}
+    assert rights(stack(SearchEngine="serverless"), function) - before == serverless
+
+
 def test_recall_may_search_and_nothing_else() -> None:
     before = rights(stack(), "RecallFunction")
     managed = rights(stack(SearchEngine="managed"), "RecallFunction") - before
