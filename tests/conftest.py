@@ -98,13 +98,11 @@ def _over(backend: str, request: pytest.FixtureRequest, shared: Shared, *, empty
         yield fake_stores()
         return
     client = shared.client(backend, request.getfixturevalue(backend))
-    # moto's queries walk over everything that a table holds, so it always gets new ones.
-    own = empty or backend == "moto"
-    tables = new_tables(client) if own else shared.tables.get(backend) or new_tables(client)
+    tables = new_tables(client) if empty else shared.tables.get(backend) or new_tables(client)
     database = Database(client, build_models(tables, REGION))
     yield stores_over(backend, database)
     database.end_threads()
-    if own:
+    if empty:
         drop_tables(client, tables)
     else:
         shared.tables[backend] = tables

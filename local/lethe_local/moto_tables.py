@@ -19,6 +19,7 @@ from moto.dynamodb.models import DynamoDBBackend
 from lethe_local.exchange import Answer, Request
 from lethe_local.intrinsics import REGION
 from lethe_local.moto_endpoint import call_moto, own_account
+from lethe_local.moto_queries import read_one_partition
 from lethe_local.moto_repeats import Repeats
 from lethe_local.moto_transactions import leave_tables_uncopied, remember
 from lethe_local.server import HttpServer
@@ -44,6 +45,7 @@ class MotoTables:
         self._account = own_account()
         self._repeats = Repeats()
         leave_tables_uncopied()
+        read_one_partition()
         self._changed = False
         self._stopping = threading.Event()
         self._server = HttpServer(0)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
 
+import pytest
+
 from lethe.adapters.dynamodb.table_scan import DynamoMemoryTable
 from lethe.domain.indexing import Indexed
 from lethe.ports import MemoryTable
@@ -19,6 +21,12 @@ def table_of(stores: Stores) -> MemoryTable:
         return DynamoMemoryTable(stores.database)
     assert isinstance(stores.memories, FakeMemories)
     return FakeMemoryTable(stores.memories)
+
+
+@pytest.fixture
+def stores(empty_stores: Stores) -> Stores:
+    """Tables of each test's own, since it reads all that they hold."""
+    return empty_stores
 
 
 def listed(table: MemoryTable, limit: int) -> list[Indexed]:

@@ -21,6 +21,12 @@ from tests.support.stores import Stores
 OTHER = "test/other@2"
 
 
+@pytest.fixture
+def stores(empty_stores: Stores) -> Stores:
+    """Tables of each test's own, since it reads all that they hold."""
+    return empty_stores
+
+
 def vectors_of(stores: Stores) -> MemoryVectors:
     if stores.database is not None:
         return DynamoMemoryVectors(stores.database)
