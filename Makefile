@@ -9,7 +9,7 @@ SOURCES := shared/lethe local/lethe_local client/lethe_client functions
 RUN := PYTHONUNBUFFERED=1 $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test check fmt lock clean bench-erasure bench-quality bench-scale bench-speed
+.PHONY: help demo dev test check lint fmt lock clean bench-erasure bench-quality bench-scale bench-speed
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,11 +30,13 @@ SPREAD := $(if $(filter-out 0 1,$(JOBS)),--numprocesses=$(JOBS) --dist=loadscope
 test: $(VENV)/.development ## all tests, in two processes (JOBS=1: in one); PYTEST= takes more arguments
 	$(BIN)/python -m pytest $(SPREAD) $(PYTEST)
 
-check: $(VENV)/.development ## lint, types, import rules
+check: lint ## lint, types, import rules
+	$(BIN)/python -m pytest -q tests/unit/test_imports.py
+
+lint: $(VENV)/.development ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(SOURCES) tests bench
-	$(BIN)/python -m pytest -q tests/unit/test_imports.py
 
 fmt: $(VENV)/.development ## format and mend what can be mended
 	$(BIN)/ruff check --fix --quiet . || true
@@ -54,7 +56,7 @@ bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, a
 
 lock: $(VENV)/.development ## resolve requirements/*.in again, with hashes
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
-	for name in laptop opensearch development; do \
+	for name in pip laptop opensearch development; do \
 		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 			--no-emit-index-url --no-emit-find-links requirements/$$name.in -o requirements/$$name.txt; done
 
@@ -66,21 +68,22 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Lethe needs Python 3.11 or newer with venv"; exit 1; }
 	@echo "Setting up $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes --requirement requirements/pip.txt
 
 $(VENV)/.laptop: requirements/laptop.txt pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what the laptop needs (pinned, with hashes): some 140 MB, in silence, a minute or two"
-	@$(PIP) install --require-hashes --requirement requirements/laptop.txt
+	@echo "Installing what the laptop needs (pinned, with hashes): some 140 MB, in silence, half a minute or more"
+	@$(PIP) install --no-compile --require-hashes --requirement requirements/laptop.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.opensearch: requirements/opensearch.txt $(VENV)/.laptop
 	@echo "Installing the client of OpenSearch (pinned, with hashes)"
-	@$(PIP) install --require-hashes --requirement requirements/opensearch.txt
+	@$(PIP) install --no-compile --require-hashes --requirement requirements/opensearch.txt
 	@touch $@
 
 $(VENV)/.development: requirements/development.txt $(VENV)/.laptop
 	@echo "Installing what development needs (pinned, with hashes)"
-	@$(PIP) install --require-hashes --requirement requirements/development.txt
+	@$(PIP) install --no-compile --require-hashes --requirement requirements/development.txt
 	@touch $@
 
 -include make/*.mk

@@ -8,6 +8,7 @@
 
 SAM_VENV := .venv-sam
 SAM := $(SAM_VENV)/bin/sam
+SAM_PIP := $(SAM_VENV)/bin/python -m pip --quiet --disable-pip-version-check
 ARCHITECTURE ?= arm64
 SAM_PYTHON ?= python3
 
@@ -28,8 +29,8 @@ sam: $(SAM_VENV)/.installed
 # one without and miss its pin. `pip check` says whether anything is absent.
 $(SAM_VENV)/.installed: make/sam-requirements.txt
 	$(SAM_PYTHON) -m venv $(SAM_VENV)
-	$(SAM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
-		--requirement make/sam-requirements.txt
+	$(SAM_PIP) install --require-hashes --requirement requirements/pip.txt
+	$(SAM_PIP) install --no-compile --no-deps --require-hashes --requirement make/sam-requirements.txt
 	$(SAM_VENV)/bin/python -m pip check
 	touch $@
 
