@@ -15,9 +15,11 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Final, cast
 
+from antlr4 import ParserRuleContext  # type: ignore[import-untyped]  # antlr4 has no types
 from moto.core.config import default_user_config
 from moto.stepfunctions.parser import utils as moto_utils
 
@@ -43,11 +45,16 @@ def _without_batch() -> None:
 _without_batch()
 
 # ruff: noqa: E402  # what follows is imported after that
+from moto.stepfunctions.parser.asl.component.common.path import result_path
 from moto.stepfunctions.parser.asl.component.common.retry import retrier_decl
 from moto.stepfunctions.parser.asl.component.common.retry.retrier_decl import RetrierDecl
+from moto.stepfunctions.parser.asl.component.eval_component import EvalComponent
 from moto.stepfunctions.parser.asl.component.state.exec.state_task import lambda_eval_utils
 from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
 from moto.stepfunctions.parser.asl.eval.environment import Environment
+from moto.stepfunctions.parser.asl.parse.asl_parser import AmazonStateLanguageParser
+from moto.stepfunctions.parser.asl.parse.preprocessor import Preprocessor
+from moto.stepfunctions.parser.asl.utils import json_path
 from moto.stepfunctions.parser.backend.execution import BaseExecutionWorkerCommunication
 from moto.stepfunctions.parser.models import StepFunctionsParserBackend, stepfunctions_parser_backends
 
@@ -126,11 +133,30 @@ def _terminated(
     return and_tell
 
 
+_parse: Final = AmazonStateLanguageParser.parse
+
+
+@cache
+def _tree(definition: str) -> ParserRuleContext:
+    """The grammar's tree of a definition, which moto would make anew for each execution, in a sixth of a second."""
+    return _parse(definition)[1]
+
+
+def _program(definition: str) -> tuple[EvalComponent, ParserRuleContext]:
+    """What one execution runs, for itself alone."""
+    tree = _tree(definition)
+    return Preprocessor().visit(tree), tree
+
+
 def _replace() -> None:
     # Of a state that fails moto logs everything; which function failed, and why, is in that function's log.
     logging.getLogger("moto.stepfunctions").setLevel(logging.CRITICAL)
     default_user_config["stepfunctions"]["execute_state_machine"] = True
     replacements = (
+        (AmazonStateLanguageParser, "parse", staticmethod(_program)),
+        # Of each path too moto would build a parser every time that it reads it.
+        (json_path, "parse", cache(json_path.parse)),  # type: ignore[attr-defined]  # it imports it
+        (result_path, "parse", cache(result_path.parse)),  # type: ignore[attr-defined]
         (lambda_eval_utils, "execute_lambda_function_integration", _invoke),
         (WaitFunction, "_wait_interval", _wait),
         (retrier_decl, "time", _Clock()),
