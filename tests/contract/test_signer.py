@@ -14,20 +14,20 @@ import pytest
 from botocore.session import get_session
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from moto import mock_aws
 
 from lethe.adapters.kms import KmsSigner
 from lethe.adapters.local_signer import LocalSigner
 from lethe.errors import Throttled, Unavailable
 from lethe.ports import Signer
 from tests.fakes.receipts import FakeSigner
+from tests.support.moto_kms import moto_kms
 from tests.support.receipts import verifier
 from tests.support.stores import REGION
 
 
 @pytest.fixture
 def kms() -> Iterator[KmsSigner]:
-    with mock_aws():
+    with moto_kms():
         client = get_session().create_client("kms", region_name=REGION)
         key = client.create_key(KeyUsage="SIGN_VERIFY", KeySpec="ECC_NIST_P256")  # type: ignore[attr-defined]  # no stubs of it here
         yield KmsSigner(REGION, key["KeyMetadata"]["Arn"])
@@ -108,7 +108,7 @@ def test_a_message_that_kms_would_refuse_is_not_sent(kms: KmsSigner, size: int) 
 
 
 def test_an_unknown_key_is_unavailable_and_says_no_more() -> None:
-    with mock_aws():
+    with moto_kms():
         missing = KmsSigner(REGION, f"arn:aws:kms:{REGION}:123456789012:key/00000000-0000-0000-0000-000000000000")
         with pytest.raises(Unavailable) as caught:
             missing.sign(b"x")

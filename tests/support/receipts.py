@@ -38,7 +38,7 @@ from lethe.ports import Page
 from tests.fakes.receipts import FakeSigner
 from tests.fakes.time_and_ids import START
 
-RETENTION = Retention("dynamodb", "scan", 14, 30, 300)
+RETENTION = Retention("dynamodb", "scan", 14, 30, 300, 7)
 VERIFIED_BY = VerifiedBy("table_scan", "0.1.0")
 STORES = ("answers", "entities", "index", "memories", "sessions")
 _DELETING = (StepName.INDEX, StepName.DERIVED, StepName.MEMORIES, StepName.ENTITIES, StepName.SESSIONS, StepName.SWEEP)

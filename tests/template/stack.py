@@ -6,6 +6,7 @@ compare reads like the template.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -67,3 +68,14 @@ class Stack:
 def stack(**parameters: str) -> Stack:
     """The stack with ``parameters`` over the defaults; read once."""
     return Stack(parameters)
+
+
+def schedule(task: str, **parameters: str) -> JsonObject:
+    """The rule of ``stack(**parameters)`` that hands ``task`` to EraseFunction."""
+    (found,) = (
+        rule
+        for rule in stack(**parameters).resources("AWS::Events::Rule").values()
+        for target in map(mapping, items(rule["Targets"]))
+        if (target["Arn"], json.loads(str(target["Input"]))) == ("EraseFunction.Arn", {"task": task})
+    )
+    return found

@@ -52,12 +52,14 @@ def test_the_authorizer_is_asked_each_time_and_for_any_request() -> None:
 
 def test_the_gateway_may_invoke_every_function() -> None:
     permissions = list(stack().resources("AWS::Lambda::Permission").values())
-    (schedule,) = (each for each in permissions if each["Principal"] != "apigateway.amazonaws.com")
-    permissions.remove(schedule)
+    others = [each for each in permissions if each["Principal"] != "apigateway.amazonaws.com"]
+    gateway = [each for each in permissions if each not in others]
     answering = set(FUNCTIONS) - {"EraseFunction"}
-    assert {str(permission["FunctionName"]).removesuffix(".Arn") for permission in permissions} == answering
-    assert all("HttpApi" in str(permission["SourceArn"]) for permission in permissions)
-    assert (schedule["FunctionName"], schedule["Principal"]) == ("EraseFunction", "events.amazonaws.com")
+    assert {str(permission["FunctionName"]).removesuffix(".Arn") for permission in gateway} == answering
+    assert all("HttpApi" in str(permission["SourceArn"]) for permission in gateway)
+    scheduled = {(each["FunctionName"], each["Principal"], each["SourceArn"]) for each in others}
+    rules = stack().resources("AWS::Events::Rule")
+    assert scheduled == {("EraseFunction", "events.amazonaws.com", f"{rule}.Arn") for rule in rules}
 
 
 def test_the_access_log_holds_no_content() -> None:

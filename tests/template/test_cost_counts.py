@@ -11,7 +11,7 @@ from lethe.domain.embedding import EmbeddingModel
 from lethe_client.cli.cost_model import ALARM_METRICS, CANDIDATES
 from lethe_client.cli.cost_of_erasure import HOURS, TASKS, TICKS, TRANSITIONS
 from tests.support.stores import ROOT
-from tests.template.stack import items, mapping, stack
+from tests.template.stack import items, mapping, schedule, stack
 
 DOCS = ROOT / "docs"
 
@@ -38,7 +38,7 @@ def test_the_states_that_an_erasure_goes_through() -> None:
 
 
 def test_ticks_are_as_many_as_the_schedule_makes() -> None:
-    (tick,) = stack().resources("AWS::Events::Rule").values()
+    tick = schedule("tick")
     assert (tick["ScheduleExpression"], TICKS) == ("rate(5 minutes)", HOURS * 60 // 5)
 
 

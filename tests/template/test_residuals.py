@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
 
-from lethe.domain.residuals import LOGS_LINGER, STREAM, Basis, Residual, residuals
+from lethe.domain.residuals import LOGS_LINGER, MERGE, SNAPSHOTS, STREAM, Basis, Residual, residuals
 from lethe.entry.settings import EraseSettings
 from lethe.entry.wiring.erasing import retention
 from tests.fakes.time_and_ids import START
-from tests.template.stack import mapping, stack
+from tests.template.stack import mapping, schedule, stack
 from tests.template.test_functions import environment
 
 VARIANTS: tuple[dict[str, str], ...] = (
@@ -18,6 +19,7 @@ VARIANTS: tuple[dict[str, str], ...] = (
     {"PointInTimeRecoveryDays": "35", "LogRetentionDays": "365", "CacheSeconds": "3600"},
     {"PointInTimeRecoveryDays": "1", "LogRetentionDays": "1", "CacheSeconds": "0"},
     {"SearchEngine": "managed"},
+    {"SearchEngine": "managed", "SearchCompactionDays": "2"},
     {"SearchEngine": "serverless", "LogRetentionDays": "90"},
 )
 every_variant = pytest.mark.parametrize("parameters", VARIANTS, ids=lambda p: ",".join(p) or "defaults")
@@ -89,8 +91,21 @@ def test_what_an_index_keeps_is_named_where_there_is_one(parameters: dict[str, s
     said = surfaces(parameters)
     for name in ("index_segments", "index_snapshots"):
         assert (name in said) == there_is_one
-        if there_is_one:
+        if parameters.get("SearchEngine") == "serverless":
             assert (said[name].until, said[name].basis) == (None, Basis.NONE)
+
+
+@every_variant
+def test_segments_last_until_the_second_merge_that_a_schedule_asks_for(parameters: dict[str, str]) -> None:
+    rule = schedule("compact", **parameters)
+    if parameters.get("SearchEngine") != "managed":
+        assert rule["State"] == "DISABLED"
+        return
+    assert rule["State"] == "ENABLED"
+    (days,) = re.findall(r"^rate\((\d+) days\)$", str(rule["ScheduleExpression"]))
+    said = surfaces(parameters)
+    assert lasts(said["index_segments"]) == 2 * timedelta(days=int(days)) + MERGE
+    assert lasts(said["index_snapshots"]) == lasts(said["index_segments"]) + SNAPSHOTS
 
 
 def test_the_machine_keeps_a_history_of_ids_alone() -> None:

@@ -47,7 +47,7 @@ def test_every_fault_is_explained() -> None:
 
 def test_every_surface_is_named() -> None:
     every = [
-        residuals(Retention(tables, engine, 14, 30, 300), START, held=True)
+        residuals(Retention(tables, engine, 14, 30, 300, 7), START, held=True)
         for tables in ("dynamodb", "dynoxide", "moto")
         for engine in ("scan", "managed", "serverless", "local")
     ]

@@ -130,7 +130,7 @@ def surfaces() -> set[str]:
     engine: Literal["scan", "managed", "serverless", "local"]
     for tables in ("dynamodb", "dynoxide", "moto"):
         for engine in ("scan", "managed", "serverless", "local"):
-            retention = Retention(tables, engine, 14, 30, 300)
+            retention = Retention(tables, engine, 14, 30, 300, 7)
             found |= {each.surface for each in residuals(retention, datetime(2026, 1, 1, tzinfo=UTC), held=True)}
     return found
 

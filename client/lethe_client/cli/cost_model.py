@@ -285,7 +285,7 @@ _LOG_BYTES_A_BATCH: Final = 1_000
 _SAMPLED: Final = 0.05
 """X-Ray records the first request of a second and five in a hundred of the others, by function."""
 
-ALARM_METRICS: Final = {"scan": 28, "managed": 32, "serverless": 32}
+ALARM_METRICS: Final = {"scan": 28, "managed": 33, "serverless": 32}
 """Metrics of the template's alarms; one over a table's reads and writes counts two."""
 
 

@@ -12,10 +12,10 @@ Where the numbers come from:
 - CloudWatch Logs deletes within 72 hours after the retention that the template says ("typically", its API reference);
 - X-Ray keeps traces for 30 days, Step Functions the history of a Standard execution for 90;
 - an item with an expired TTL is typically deleted within two days;
-- a segment of an index keeps a deleted entry until it is merged, and no merge drops it within 12 hours
-  (``index.soft_deletes.retention_lease.period``). When the engine merges by itself is nobody's promise, so there is no
-  date, and none for the snapshots that a search service keeps (a managed domain's hourly ones 14 days): each has the
-  segments of its time;
+- a segment of an index keeps a deleted entry until it is merged, and a merge drops it once a flush has come between.
+  A managed domain is told to merge every ``SearchCompactionDays``, and the second time after a deletion drops it at the
+  latest; its hourly snapshots, each with the segments of its time, live 14 days. Nobody tells a serverless collection
+  when to merge, nor promises it, so there is no date there, and none on a laptop, which is not always on;
 - AWS ends a Lambda container "every few hours" and publishes no number; a day is assumed here, and marked as such.
 """
 
@@ -36,6 +36,9 @@ LOGS_LINGER: Final = timedelta(hours=72)
 TTL_LINGERS: Final = timedelta(days=2)
 DEAD_LETTERS: Final = timedelta(days=14)
 """How long the template's queue keeps what the index refused."""
+MERGE: Final = timedelta(days=1)
+"""A merge of an index takes less, whose instances have room for what it holds."""
+SNAPSHOTS: Final = timedelta(days=14)
 CONTAINER: Final = timedelta(days=1)
 SAVED_AGAIN: Final = timedelta(minutes=10)
 """moto's tables are written to their file whole: some seconds after a change, later on a busy machine."""
@@ -77,6 +80,7 @@ class Retention:
     point_in_time_recovery_days: int
     log_retention_days: int
     cache_seconds: int
+    search_compaction_days: int
 
 
 @immutable
@@ -138,13 +142,22 @@ def _tables(retention: Retention, done: datetime) -> Iterator[Residual]:
 def _index(retention: Retention, done: datetime) -> Iterator[Residual]:
     if retention.engine == "scan":
         return
+    merged = _merged(retention, done)
     what = "deleted entries in segments and the translog of the index, which no search shows, until a merge drops them"
-    yield Residual("index_segments", Carries.CONTENT, None, Basis.NONE, what)
+    yield Residual("index_segments", Carries.CONTENT, merged, Basis.SETTING if merged else Basis.NONE, what)
     if retention.engine != "local":
+        until = merged + SNAPSHOTS if merged else None
         what = "snapshots that the search service makes by itself, each with the segments of its time"
-        yield Residual("index_snapshots", Carries.CONTENT, None, Basis.NONE, what)
+        yield Residual("index_snapshots", Carries.CONTENT, until, Basis.SERVICE if until else Basis.NONE, what)
         what = "memory ids and sequence numbers in the queue of what the index refused"
         yield Residual("dead_letters", Carries.IDS, done + STREAM + DEAD_LETTERS, Basis.SETTING, what)
+
+
+def _merged(retention: Retention, done: datetime) -> datetime | None:
+    """When a merge has dropped what was deleted: the second one that begins from now on; None: nobody can say."""
+    if retention.engine != "managed":
+        return None
+    return done + 2 * timedelta(days=retention.search_compaction_days) + MERGE
 
 
 def _memory(retention: Retention, done: datetime) -> Iterator[Residual]:

@@ -1,11 +1,11 @@
-"""The function ``erase``: a task of the state machine in, whether it is done out; and the tick of the schedule.
+"""The function ``erase``: a task of the state machine in, whether it is done out; and what its schedules ask for.
 
 Errors leave by the names of their classes, which the state machine retries or catches; none carries a text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TypedDict
 
 from lethe.domain.erasure import StepName
@@ -14,7 +14,7 @@ from lethe.errors import InvalidInput, LetheError
 from lethe.ports import TimeLeft
 from lethe.services.erasure.worker import Done
 
-TICK, FAIL, LATER = "tick", "fail", "later"
+TICK, COMPACT, FAIL, LATER = "tick", "compact", "fail", "later"
 SPARE: Final = 3.0
 """Seconds that a task leaves of its function's time, to write into the ledger how far it came."""
 
@@ -24,7 +24,7 @@ class Unexpected(Exception):
 
 
 class Task(TypedDict, total=False):
-    """What the state machine or the schedule hands over."""
+    """What the state machine or a schedule hands over."""
 
     task: str
     tenant: str
@@ -35,6 +35,7 @@ class Task(TypedDict, total=False):
 class TaskAnswer(TypedDict, total=False):
     """What the state machine goes on with: nothing but names, and whether the task is done. ``task`` is the one that
     comes next while it is not: mostly the same, or the same with ``later`` behind it, for which the machine waits.
+    A schedule hears how much it ``started``.
     """
 
     task: str
@@ -73,10 +74,15 @@ class EraseApplication:
     """Dispatches tasks."""
 
     def __init__(
-        self, tasks: Tasks, tick: Callable[[], int], observer: EraseObserver, clock: Callable[[], float]
+        self,
+        tasks: Tasks,
+        scheduled: Mapping[str, Callable[[], int]],
+        observer: EraseObserver,
+        clock: Callable[[], float],
     ) -> None:
+        """``scheduled`` has what schedules ask for, by task."""
         self._tasks = tasks
-        self._tick = tick
+        self._scheduled = scheduled
         self._observer = observer
         self._clock = clock
 
@@ -96,8 +102,8 @@ class EraseApplication:
         return answer
 
     def _run(self, task: str, event: Task, time_left: TimeLeft) -> TaskAnswer:
-        if task == TICK:
-            return {"task": task, "started": self._tick()}
+        if task in self._scheduled:
+            return {"task": task, "started": self._scheduled[task]()}
         tenant, erasure = event["tenant"], event["erasure"]
         if task == FAIL:
             self._tasks.fail(tenant, erasure, event.get("error", "unknown"))

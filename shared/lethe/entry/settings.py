@@ -229,6 +229,8 @@ class EraseSettings(ErasingSettings):
     log_retention_days: int = _whole(0, 0, 3653)
     cache_seconds: int = _whole(300, 0, 3600)
     """Of the function ``recall``."""
+    search_compaction_days: int = _whole(7, 2, 90)
+    """How often deleted entries are taken out of the files of a managed domain."""
 
 
 @immutable(kw_only=True)

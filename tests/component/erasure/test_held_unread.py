@@ -16,7 +16,7 @@ from lethe.domain.erasure import Erasure, ErasureState, MemoriesWithin, StepName
 from lethe.domain.idempotency import StoredAnswer
 from lethe.domain.identity import Caller
 from lethe.domain.memory import MemoryKind
-from lethe.entry.erasing import EraseApplication
+from lethe.entry.erasing import TICK, EraseApplication
 from lethe.errors import Throttled
 from lethe.services.erasure.requests import NamedSession, Wanted
 from lethe.services.erasure.worker import MOST_WAITS
@@ -113,7 +113,7 @@ def test_a_part_waits_for_the_erasure_of_its_whole_user(house: Erasing, caller: 
     filled = fill(house, house.write(caller, "alice"), "W")
     part = house.begin(caller, "alice", TheseMemories((filled.memories[0].id,)))
     whole = house.begin(caller, "alice", WholeSubject())
-    erase = EraseApplication(house.worker, house.tick.run, Unobserved(), lambda: 0.0)
+    erase = EraseApplication(house.worker, {TICK: house.tick.run}, Unobserved(), lambda: 0.0)
     for task in (StepName.LEDGER, StepName.ARCHIVE):
         house.worker.run(task, part.tenant, part.id, lambda: inf)
     answer = erase({"task": "probe", "tenant": part.tenant, "erasure": part.id}, Context())  # type: ignore[arg-type]  # what it asks for

@@ -32,6 +32,7 @@ from tests.fakes.opensearch.store import Index, Standing
 Answer = tuple[int, JsonValue]
 _LARGEST_BODY: Final = 10 * 1024 * 1024
 """Bytes of a request that the smallest managed instance types take."""
+_EXPUNGING: Final = {"only_expunge_deletes": "true", "wait_for_completion": "false"}
 _PATH: Final = re.compile(r"(?:/(?P<index>[a-z0-9][^/_]*[^/]*))?(?:/(?P<call>_\w+))?(?:/(?P<rest>[^/]+))?")
 
 
@@ -40,7 +41,8 @@ class FakeOpenSearch:
 
     ``failures`` are answered or raised instead of the next requests, one each. ``item_failures`` are the errors that
     bulk items of an ``_id`` meet, one after the other; ``broken`` says which searches of a multi-search fail;
-    ``classic`` makes it a collection of the Classic generation, which takes no id of ours.
+    ``classic`` makes it a collection of the Classic generation, which takes no id of ours. ``merged`` are the indexes
+    whose segments were had written anew.
     """
 
     def __init__(self, flavour: Flavour, clock: Clock) -> None:
@@ -53,6 +55,7 @@ class FakeOpenSearch:
         self.item_failures: dict[str, deque[Refusal]] = {}
         self.broken: Callable[[Json], bool] = lambda body: False
         self.classic = False
+        self.merged: list[str] = []
         self._abilities = ABILITIES[flavour]
         self._clock = clock
         self._lock = threading.RLock()
@@ -73,7 +76,8 @@ class FakeOpenSearch:
     def _answer(self, method: str, path: str, params: Mapping[str, object], body: bytes) -> Answer:
         alias_demanded = path.endswith("/_bulk") and dict(params) == {"require_alias": "true"}
         inspects = path.endswith("*/_search") and dict(params) == {"expand_wildcards": "open,closed"}
-        if params and not ((alias_demanded or inspects) and self.flavour is not Flavour.SERVERLESS):
+        merges = path.endswith("*/_forcemerge") and dict(params) == _EXPUNGING
+        if params and not ((alias_demanded or inspects or merges) and self.flavour is not Flavour.SERVERLESS):
             raise NotInTheContract(f"parameters {sorted(params)} are not sent")
         match = _PATH.fullmatch(path)
         if match is None:
@@ -90,6 +94,7 @@ class FakeOpenSearch:
             ("POST", True, "_search"): lambda: (200, self._search(index, _object(body), None)),
             ("POST", True, "_mget"): lambda: self._get_many(index, _object(body)),
             ("POST", True, "_refresh"): lambda: self._refresh(index),
+            ("POST", True, "_forcemerge"): lambda: self._merge(index),
         }
         known = calls.get((method, index is not None, call))
         if known is None or (rest is not None and call != "_alias"):
@@ -243,6 +248,12 @@ class FakeOpenSearch:
         for index in self._matching(name) if is_pattern(name) else [self._one(name)]:
             index.refresh()
         return 200, {"_shards": {"total": 1, "successful": 1, "failed": 0}}
+
+    def _merge(self, pattern: str) -> Answer:
+        if self.flavour is Flavour.SERVERLESS:
+            raise Refusal(404, "not_found", "")
+        self.merged += [index.name for index in self._matching(pattern)]
+        return 200, {"task": f"fake:{len(self.merged)}"}
 
 
 def _got(found: Standing | None, keep: JsonValue) -> Json:

@@ -27,6 +27,7 @@ _NODE_SETTINGS: Final = (
     "auto_expand_replicas",
     "refresh_interval",
     "knn.advanced.approximate_threshold",
+    "merge.policy.expunge_deletes_allowed",
 )
 _RANGES: Final = {"long": 63, "integer": 31}
 

@@ -190,7 +190,7 @@ def test_idle_by_mode() -> None:
     assert total(monthly(Volumes(), prices)) == pytest.approx(fixed + 28 * 0.10)
     assert total(monthly(Volumes(mode="serverless"), prices)) == pytest.approx(fixed + 32 * 0.10)
     domain = 2 * 730 * 0.178 + 2 * 100 * 0.122
-    assert total(monthly(Volumes(mode="managed"), prices)) == pytest.approx(fixed + 32 * 0.10 + domain)
+    assert total(monthly(Volumes(mode="managed"), prices)) == pytest.approx(fixed + 33 * 0.10 + domain)
 
 
 def test_a_thousand_users_erased() -> None:

@@ -17,7 +17,6 @@ import pytest
 from botocore.session import get_session
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from moto import mock_aws
 
 from lethe.adapters.kms import KmsSigner
 from lethe.adapters.local_signer import LocalSigner
@@ -26,6 +25,7 @@ from lethe.domain.json_values import JsonObject
 from lethe.services.erasure.receipts import ReceiptWriter
 from tests.fakes.receipts import FakeReceipts, FakeSigner
 from tests.fakes.time_and_ids import START, FixedClock
+from tests.support.moto_kms import moto_kms
 from tests.support.receipts import RETENTION, StandingHolds, chain_of, document_of, done_erasure, receipt_in, some_hold
 from tests.support.stores import REGION
 from tests.unit.client.command_line import World
@@ -292,7 +292,7 @@ def test_key_needs_to_know_where(world: World) -> None:
 
 def test_what_kms_signed_and_the_table_kept_is_valid(world: World) -> None:
     receipts = FakeReceipts()
-    with mock_aws():
+    with moto_kms():
         client = get_session().create_client("kms", region_name=REGION)
         made = client.create_key(KeyUsage="SIGN_VERIFY", KeySpec="ECC_NIST_P256")  # type: ignore[attr-defined]  # no stubs of it here
         signer = KmsSigner(REGION, made["KeyMetadata"]["Arn"])

@@ -161,7 +161,7 @@ def proving(stores: Stores, document: JsonObject) -> Screen:
 
 def document(tables: str = "dynoxide") -> JsonObject:
     assert tables in ("dynoxide", "moto")
-    retention = Retention("moto" if tables == "moto" else "dynoxide", "scan", 14, 30, 300)
+    retention = Retention("moto" if tables == "moto" else "dynoxide", "scan", 14, 30, 300, 7)
     signed = document_of(done_erasure(random.Random(7), scope=WholeSubject()), SIGNER, retention=retention)
     loaded: JsonObject = json.loads(canonical(signed))
     return loaded

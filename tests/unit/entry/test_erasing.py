@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lethe.domain.erasure import ErasureState, StepName
-from lethe.entry.erasing import EraseApplication, Task, Unexpected
+from lethe.entry.erasing import COMPACT, TICK, EraseApplication, Task, Unexpected
 from lethe.errors import InvalidInput, Unavailable
 from lethe.ports import TimeLeft
 from lethe.services.erasure.worker import Done
@@ -50,7 +50,7 @@ class Tasks:
 
 
 def application(tasks: Tasks, listener: Listener) -> EraseApplication:
-    return EraseApplication(tasks, lambda: 3, listener, lambda: 0.0)
+    return EraseApplication(tasks, {TICK: lambda: 3, COMPACT: lambda: 1}, listener, lambda: 0.0)
 
 
 TASK: Task = {"task": "memories", "tenant": "acme", "erasure": "er_1"}
@@ -72,6 +72,7 @@ def test_the_tick_and_the_honest_end() -> None:
     tasks, listener = Tasks(), Listener()
     erase = application(tasks, listener)
     assert erase({"task": "tick"}, Context()) == {"task": "tick", "started": 3}
+    assert erase({"task": "compact"}, Context()) == {"task": "compact", "started": 1}
     failing: Task = {"task": "fail", "tenant": "acme", "erasure": "er_1", "error": "LeftBehind"}
     assert erase(failing, Context())["done"] is True
     assert tasks.asked == [("fail", "acme", "er_1", "LeftBehind")]

@@ -123,12 +123,19 @@ class Cluster:
             within, lambda left: self._client.search(index=index, body=body, params={"request_timeout": left})
         )
 
-    def call(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None, within: float = 30.0) -> Json:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, JsonValue] | None = None,
+        within: float = 30.0,
+        params: Mapping[str, str] | None = None,
+    ) -> Json:
         """Any other request, with its JSON answer; an empty one for an answer without a body."""
         answer = self._until(
             within,
             lambda left: self._client.transport.perform_request(
-                method, path, params={"request_timeout": left}, body=body
+                method, path, params={"request_timeout": left, **(params or {})}, body=body
             ),
         )
         return answer if isinstance(answer, dict) else {}

@@ -27,6 +27,7 @@ class Abilities:
         refreshes: Whether a refresh may be asked for.
         refresh_seconds: After how long at most a write shows in searches by itself.
         demands_alias: Whether a bulk request may demand that its index is an alias: then it never makes one.
+        merges: Whether its segments can be had written anew, without their deleted entries.
         sleeps: Whether it rests while nobody searches, costs nothing then, and needs long to wake.
     """
 
@@ -37,13 +38,14 @@ class Abilities:
     refreshes: bool
     refresh_seconds: int
     demands_alias: bool
+    merges: bool
     sleeps: bool = False
 
 
 ABILITIES: Final = {
-    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, True),
+    Flavour.MANAGED: Abilities("es", True, True, True, True, 2, True, True),
     # External versions and routing are undocumented there and might be ignored silently: neither is used. The function
     # that writes may not make an index there, so it needs no demand either.
-    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, sleeps=True),
-    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, True),
+    Flavour.SERVERLESS: Abilities("aoss", False, False, False, False, 10, False, False, sleeps=True),
+    Flavour.LOCAL: Abilities(None, True, True, True, True, 2, True, True),
 }

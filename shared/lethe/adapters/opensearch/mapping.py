@@ -82,6 +82,8 @@ def index_body(model: EmbeddingModel, flavour: Flavour, shape: IndexShape) -> Ma
             "auto_expand_replicas": "0-1",
             "refresh_interval": shape.refresh_interval,
             "knn.advanced.approximate_threshold": shape.graph_threshold,
+            # Of a segment with a single deleted entry too; by default one in ten must be deleted.
+            "merge.policy.expunge_deletes_allowed": 0,
         }
     return {
         "settings": {"index": index, "analysis": _analysis()},

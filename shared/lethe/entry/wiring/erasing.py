@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lethe import __version__
 from lethe.entry.settings import EraseSettings, ErasingSettings, GovernSettings, ReceiptKeySettings
 from lethe.entry.wiring.parts import Parts
-from lethe.entry.wiring.search import index_writer
+from lethe.entry.wiring.search import begin_compaction, index_writer
 
 if TYPE_CHECKING:
     from lethe.domain.residuals import Retention
@@ -70,7 +70,7 @@ def build_govern(environment: Mapping[str, str], clock: Clock | None = None) -> 
 
 def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> EraseApplication:
     """The function ``erase``."""
-    from lethe.entry.erasing import EraseApplication
+    from lethe.entry.erasing import COMPACT, TICK, EraseApplication
     from lethe.entry.observability import PowertoolsEraseObserver
     from lethe.services.erasure.receipts import ReceiptWriter
     from lethe.services.erasure.tick import Tick
@@ -90,7 +90,8 @@ def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> E
     )
     worker = Worker(parts.ledger, whole, parts.partial, looking, receipts, parts.clock)
     tick = Tick(parts.ledger, parts.holds, parts.executions, parts.clock)
-    return EraseApplication(worker, tick.run, PowertoolsEraseObserver(), time.perf_counter)
+    scheduled = {TICK: tick.run, COMPACT: parts.compact}
+    return EraseApplication(worker, scheduled, PowertoolsEraseObserver(), time.perf_counter)
 
 
 def receipt_signer(environment: Mapping[str, str]) -> Signer:
@@ -121,6 +122,7 @@ def retention(settings: EraseSettings) -> Retention:
         settings.point_in_time_recovery_days,
         settings.log_retention_days,
         settings.cache_seconds,
+        settings.search_compaction_days,
     )
 
 
@@ -193,6 +195,11 @@ class _ErasingParts(Parts):
         if settings.opensearch_url is None:
             return None
         return index_writer(settings, settings.opensearch_url, self.clock)
+
+    def compact(self) -> int:
+        """Have deleted entries leave the files of the index; how many merges were begun, none without an index."""
+        settings = self._erasing
+        return 0 if settings.opensearch_url is None else begin_compaction(settings, settings.opensearch_url)
 
     @cached_property
     def executions(self) -> Executions:

@@ -126,6 +126,14 @@ def index_writer(settings: IndexSettings | ErasingSettings, url: str, clock: Clo
     return writer if second in (None, model) else TwoIndexes(writer, _writer(settings, url, second, clock))
 
 
+def begin_compaction(settings: ErasingSettings, url: str) -> int:
+    """Have deleted entries leave the files of the index, which goes on by itself; how many merges were begun."""
+    from lethe.adapters.opensearch.compaction import Compaction
+
+    cluster = _cluster(settings.region, url, settings.opensearch_flavour)
+    return Compaction(cluster, settings.opensearch_alias).begin()
+
+
 def index_shape(settings: IndexSettings) -> IndexShape:
     """What an index is made like."""
     from lethe.adapters.opensearch.mapping import NO_GRAPHS, IndexShape
