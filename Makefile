@@ -72,18 +72,18 @@ $(VENV)/bin/python:
 
 $(VENV)/.laptop: requirements/laptop.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing what the laptop needs (pinned, with hashes): some 140 MB, in silence, half a minute or more"
-	@$(PIP) install --no-compile --require-hashes --requirement requirements/laptop.txt
+	@$(PIP) install --require-hashes --requirement requirements/laptop.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.opensearch: requirements/opensearch.txt $(VENV)/.laptop
 	@echo "Installing the client of OpenSearch (pinned, with hashes)"
-	@$(PIP) install --no-compile --require-hashes --requirement requirements/opensearch.txt
+	@$(PIP) install --require-hashes --requirement requirements/opensearch.txt
 	@touch $@
 
 $(VENV)/.development: requirements/development.txt $(VENV)/.laptop
 	@echo "Installing what development needs (pinned, with hashes)"
-	@$(PIP) install --no-compile --require-hashes --requirement requirements/development.txt
+	@$(PIP) install --require-hashes --requirement requirements/development.txt
 	@touch $@
 
 -include make/*.mk

@@ -30,7 +30,7 @@ sam: $(SAM_VENV)/.installed
 $(SAM_VENV)/.installed: make/sam-requirements.txt
 	$(SAM_PYTHON) -m venv $(SAM_VENV)
 	$(SAM_PIP) install --require-hashes --requirement requirements/pip.txt
-	$(SAM_PIP) install --no-compile --no-deps --require-hashes --requirement make/sam-requirements.txt
+	$(SAM_PIP) install --no-deps --require-hashes --requirement make/sam-requirements.txt
 	$(SAM_VENV)/bin/python -m pip check
 	touch $@
 

@@ -205,6 +205,13 @@ def api_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiStack]:
         yield stack
 
 
+@pytest.fixture(scope="module")
+def own_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiStack]:
+    """A stack for a module that fills its tables: erasures of other tests would read all of it, to be sure."""
+    with running_stack(tmp_path_factory.mktemp("own-stack")) as stack:
+        yield stack
+
+
 @pytest.fixture
 def tenant(api_stack: ApiStack) -> TenantOnStack:
     """An empty tenant."""

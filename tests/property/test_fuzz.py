@@ -23,6 +23,11 @@ ALLOWED = re.compile(r"https://lethe\.dev/problems/")
 
 
 @pytest.fixture(scope="module")
+def api_stack(own_stack: ApiStack) -> ApiStack:
+    return own_stack
+
+
+@pytest.fixture(scope="module")
 def planted(api_stack: ApiStack) -> tuple[Api, Known, list[bytes]]:
     """Ann's data, and what can be read of it."""
     api = api_stack.tenant().admin

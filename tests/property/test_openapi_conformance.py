@@ -25,6 +25,11 @@ CHECKS = [
 SCHEMA = schemathesis.openapi.from_dict(document())
 
 
+@pytest.fixture(scope="module")
+def api_stack(own_stack: ApiStack) -> ApiStack:
+    return own_stack
+
+
 def test_the_served_document_is_the_one_that_is_tested(api_stack: ApiStack) -> None:
     assert api_stack.stranger.get("/v1/openapi.json").ok() == document()
 

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import Api
+from tests.support.api import Api, ApiStack
+
+
+@pytest.fixture(scope="module")
+def api_stack(own_stack: ApiStack) -> ApiStack:
+    return own_stack
 
 
 def test_a_page_of_messages_ends_before_it_is_too_large(api: Api) -> None:
