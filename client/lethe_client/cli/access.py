@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.laptop import find_laptop
-from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError
+from lethe_client.cli.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from lethe.services.access import Access

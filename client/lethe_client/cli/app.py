@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from lethe_client.cli import audit, cost, erasure, holds, index, keys, ledger, memory, receipt, tenants
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.output import Output
-from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError, real_surroundings
+from lethe_client.cli.surroundings import Surroundings, real_surroundings
 from lethe_client.errors import LetheError
 
 Run = Callable[[argparse.Namespace, Surroundings, Output], None]

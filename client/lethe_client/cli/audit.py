@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lethe_client.cli.access import ACCESS_TABLE, LEDGER_TABLE, stack_environment, told
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.keys import DIGITS
 from lethe_client.cli.numbers import whole
 from lethe_client.cli.output import Output, shorten
-from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
     from lethe.domain.access import ApiKey

@@ -9,10 +9,11 @@ from typing import Final, get_args
 
 from lethe_client.cli.cost_model import ASSUMED, Audited, Mode, Volumes, monthly, total
 from lethe_client.cli.cost_of_erasure import DAYS, MILLION, Verified
+from lethe_client.cli.failures import UsageError
 from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.prices import Prices, load_prices
-from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
+from lethe_client.cli.surroundings import Parsers, Surroundings
 
 _MOST_IN_A_TRANSACTION = 49
 

@@ -3,11 +3,12 @@
 import argparse
 import itertools
 
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.numbers import number, whole
 from lethe_client.cli.output import Output
 from lethe_client.cli.scopes import add_scope_options, scope_of, scope_words
 from lethe_client.cli.service import open_client
-from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+from lethe_client.cli.surroundings import Parsers, Surroundings
 from lethe_client.client import Lethe
 from lethe_client.erasure_models import Erasure
 from lethe_client.errors import StillErasingError

@@ -10,9 +10,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from lethe_client.cli.access import stack_environment, told
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.output import Output
 from lethe_client.cli.progress import Progress
-from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
     from lethe.services.reconcile import Findings, Reconciler, Watcher

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from lethe_client.cli.surroundings import UsageError
+from lethe_client.cli.failures import UsageError
 from lethe_client.json_types import JsonValue
 
 DEV_FILE = Path(".lethe") / "dev.json"

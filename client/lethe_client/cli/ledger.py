@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from lethe_client.cli.access import LEDGER_TABLE, stack_environment, told
+from lethe_client.cli.failures import UsageError
 from lethe_client.cli.output import Output
 from lethe_client.cli.progress import Progress
-from lethe_client.cli.surroundings import Parsers, Surroundings, UsageError
+from lethe_client.cli.surroundings import Parsers, Surroundings
 
 if TYPE_CHECKING:
     from lethe.services.erasure.replay import Replayed

@@ -11,10 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lethe_client.cli.access import stack_environment, told
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.output import Output
 from lethe_client.cli.receipts_exported import export
 from lethe_client.cli.receipts_shown import show
-from lethe_client.cli.surroundings import CommandError, Parsers, Surroundings, UsageError
+from lethe_client.cli.surroundings import Parsers, Surroundings
 from lethe_client.json_types import JsonObject, JsonValue
 from lethe_client.receipt_form import Fault
 from lethe_client.receipts import PublicKey, check_chain, check_receipt, read_documents, read_public_key

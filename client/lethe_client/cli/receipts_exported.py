@@ -6,9 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.output import Output, some
 from lethe_client.cli.service import open_client
-from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError
+from lethe_client.cli.surroundings import Surroundings
 from lethe_client.client import Lethe
 from lethe_client.json_types import JsonObject, JsonValue
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.output import Output, some
 from lethe_client.cli.scopes import scope_words
 from lethe_client.cli.service import open_client
-from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError
+from lethe_client.cli.surroundings import Surroundings
 from lethe_client.json_types import JsonObject, JsonValue
 from lethe_client.receipts import read_documents
 

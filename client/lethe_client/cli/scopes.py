@@ -2,7 +2,7 @@
 
 import argparse
 
-from lethe_client.cli.surroundings import UsageError
+from lethe_client.cli.failures import UsageError
 from lethe_client.inputs import ErasureScope
 from lethe_client.json_types import JsonObject
 

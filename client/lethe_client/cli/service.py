@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lethe_client.cli.failures import CommandError, UsageError
 from lethe_client.cli.laptop import find_laptop
-from lethe_client.cli.surroundings import CommandError, Surroundings, UsageError
+from lethe_client.cli.surroundings import Surroundings
 from lethe_client.client import Lethe
 from lethe_client.errors import LetheConnectionError
 

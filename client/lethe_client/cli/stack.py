@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypedDict, cast
 
-from lethe_client.cli.surroundings import CommandError, UsageError
+from lethe_client.cli.failures import CommandError, UsageError
 
 FetchOutputs = Callable[[str], Mapping[str, str]]
 

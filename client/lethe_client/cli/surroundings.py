@@ -1,4 +1,4 @@
-"""What a command may touch of the world around it, and what it fails with."""
+"""What a command may touch of the world around it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
+
+from lethe_client.cli.failures import UsageError
+from lethe_client.cli.stack import cloudformation_outputs
 
 if TYPE_CHECKING:
     from lethe.ports import Signer
@@ -22,14 +25,6 @@ if TYPE_CHECKING:
 Service = TypeVar("Service")
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What a module adds its commands to."""
-
-
-class UsageError(Exception):
-    """The command cannot be run as it was typed, or nothing says where to run it; exit status 2."""
-
-
-class CommandError(Exception):
-    """The command was run and did not succeed; exit status 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +56,9 @@ def real_surroundings() -> Surroundings:
         _build_admission,
         _build_replay,
         _build_signer,
-        _stack_outputs,
+        cloudformation_outputs,
     )
     return Surroundings(dict(os.environ), Path.cwd(), sys.stdout, sys.stderr, *services)
-
-
-def _stack_outputs(name: str) -> Mapping[str, str]:
-    from lethe_client.cli.stack import cloudformation_outputs
-
-    return cloudformation_outputs(name)
 
 
 def _build_reconciler(environment: Mapping[str, str]) -> Reconciler:

@@ -8,8 +8,9 @@ import pytest
 
 from lethe.domain.access import parse_key
 from lethe.domain.identity import subject_of
+from lethe_client.cli.failures import UsageError
 from lethe_client.cli.stack import environment_of_stack
-from lethe_client.cli.surroundings import UsageError, aws_variables
+from lethe_client.cli.surroundings import aws_variables
 from tests.unit.client.command_line import MASTER_KEY, AccessTable, World
 
 ACCESS = {"LETHE_ACCESS_TABLE": "access"}
