@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import cast
 
 from lethe.adapters.opensearch.connection import Cluster, Refused
@@ -38,9 +37,7 @@ class IndexAdministration:
         model: EmbeddingModel,
         shape: IndexShape | None = None,
         beside: EmbeddingModel | None = None,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._sleep = sleep
         self._cluster = cluster
         self._alias = alias
         self._model = model
@@ -99,5 +96,5 @@ class IndexAdministration:
             if status == 400:
                 self.drop()
                 raise InvalidInput.of("LETHE_OPENSEARCH_URL", _CLASSIC)
-            self._sleep(min(2.0**attempt, 10.0))
+            time.sleep(min(2.0**attempt, 10.0))
         raise Unavailable("the collection does not take entries yet")

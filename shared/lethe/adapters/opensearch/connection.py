@@ -8,7 +8,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from lethe.adapters.opensearch.flavours import ABILITIES, Flavour
@@ -80,16 +79,8 @@ class Cluster:
     No text of the cluster is passed on, since it may quote what was asked; the kind of failure stands in the note.
     """
 
-    def __init__(
-        self,
-        client: OpenSearch,
-        flavour: Flavour,
-        seconds: Callable[[], float] = monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, client: OpenSearch, flavour: Flavour) -> None:
         self._client = client
-        self._seconds = seconds
-        self._sleep = sleep
         self.flavour = flavour
         self.abilities = ABILITIES[flavour]
 
@@ -154,10 +145,10 @@ class Cluster:
 
     def _until(self, within: float, send: Callable[[float], object]) -> Json:
         """``send``, with pauses (full jitter, as in ``dynamodb.failures.wait``) while time is left."""
-        ends = self._seconds() + within
+        ends = time.monotonic() + within
         attempt = 0
         while True:
-            left = max(ends - self._seconds(), _LEAST_SECONDS)
+            left = max(ends - time.monotonic(), _LEAST_SECONDS)
             try:
                 return self._once(lambda: send(left))  # noqa: B023  # called before the loop goes on
             except (IndexMissing, Refused):
@@ -165,9 +156,9 @@ class Cluster:
             except (Throttled, Unavailable):
                 pause = random.uniform(0, min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt))
                 attempt += 1
-                if self._seconds() + pause >= ends:
+                if time.monotonic() + pause >= ends:
                     raise
-                self._sleep(pause)
+                time.sleep(pause)
 
 
 @contextmanager
