@@ -48,7 +48,7 @@ bench-erasure: $(VENV)/.development ## time of erasures of 50 to 100,000 records
 bench-quality: $(VENV)/.development ## retrieval quality over the four sets in ../shared/data
 	$(RUN) -m bench.quality --data ../shared/data
 
-bench-scale: $(VENV)/.development ## the search index from 10,000 to a million memories, on a real node (an hour)
+bench-scale: $(VENV)/.development ## the search index from 10,000 to a million memories, on a real node (half an hour)
 	$(RUN) -m bench.scale --docs docs/scale.md
 
 bench-speed: $(VENV)/.development ## latency by step, round trips, cold start, and mem0 beside it

@@ -16,7 +16,7 @@ OPENSEARCH = (DOCS / "opensearch.md").read_text(encoding="utf-8")
 
 B = Volumes(dimensions=384).bytes_an_entry
 B_512 = Volumes(dimensions=512).bytes_an_entry
-RATE = 1_520
+RATE = 1_380
 ROOM = 1.45
 SIZES = (5e6, 100e6, 1e9)
 GIGABYTE, TEBIBYTE = 1e9, 2**40
@@ -54,11 +54,13 @@ def test_the_plan_is_what_its_formulas_give(label: str, formula: object) -> None
 
 def test_the_size_of_an_entry_and_the_rate_are_the_measured_ones() -> None:
     built = re.search(r"\| no graphs \| 1,000,000 \| ([\d,]+) \| ([\d,]+) \|", SCALE)
-    entries = re.search(r"over some ([\d,]+) entries", SCALE)
+    entries = re.search(r"over some ([\d,]+) entries", SCALE.replace("\n", " "))
     assert built is not None
     assert entries is not None
     rate, megabytes, many = (int(each.replace(",", "")) for each in (built[1], built[2], entries[1]))
-    assert megabytes * 1e6 / many == pytest.approx(B, rel=0.05)
+    at_rest = megabytes * 1e6 / many
+    assert 0.7 * B < at_rest < B, "the plan has room for merges beside what lies there, and not much more"
+    assert f"At rest it is {at_rest / 1000:.1f} KB: the {megabytes:,} MB above" in SCALE.replace("\n", " ")
     assert rate == pytest.approx(RATE, rel=0.1)
     assert f"at {RATE:,} a second" in SCALE
     assert f"b = {B / 1000:g} KB" in SCALE
