@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -121,6 +122,26 @@ def test_a_subject_is_erased_and_a_receipt_is_signed(stack: ApiStack, api: Api, 
     history = _histories(stack)
     assert ended["id"] in history
     assert not [word for word in (CANARY, '"ann"', memory_id) if word in history]
+
+
+def test_many_erasures_at_once_each_take_their_own_course(stack: ApiStack, api: Api) -> None:
+    leaving = [f"user-{number}" for number in range(8)]
+    for user_id in (*leaving, "who-stays"):
+        api.remember(f"The {CANARY} of {user_id}", user_id=user_id)
+
+    with ThreadPoolExecutor(len(leaving)) as threads:
+        asked = list(threads.map(lambda user_id: api.delete(f"/v1/subjects/{user_id}"), leaving))
+
+    ended = [_finished(stack, api, each.headers["location"]) for each in asked]
+    assert {each["state"] for each in ended} == {"completed"}
+    receipts = [api.get(f"{each.headers['location']}/receipt").ok()["receipt"] for each in asked]
+    assert [each["erasure"] for each in receipts] == [each["id"] for each in ended]
+    counts = [each["counts"]["memories"] for each in receipts]
+    assert {(each["found"], each["deleted"], each["remaining"]) for each in counts} == {
+        (2, 2, 0)
+    }  # and its duplicate guard
+    assert len({each["subject"] for each in receipts}) == len(leaving)
+    assert len(api.get("/v1/memories", user_id="who-stays").ok()["memories"]) == 1
 
 
 def test_an_erased_subject_that_is_admitted_starts_empty(stack: ApiStack, api: Api) -> None:
