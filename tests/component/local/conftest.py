@@ -1,14 +1,20 @@
-"""A small house of two functions on the local stack, for tests of the stack itself."""
+"""For tests of the local stack itself: a small house of two functions on it, a client of moto's tables, one of HTTP."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import urllib3
 
+from lethe_local.backends import dynamodb_client
+from lethe_local.moto_tables import MotoTables
 from lethe_local.stack import LocalStack, StackOptions
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 HOUSE = Path(__file__).parent / "house"
 
@@ -19,6 +25,18 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     options = StackOptions(HOUSE, tmp_path_factory.mktemp("house"), tables="moto", say=print)
     with LocalStack.start(options) as stack:
         yield stack
+
+
+@pytest.fixture
+def moto_client(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBClient]:
+    """A client of moto's tables, of which there are none yet."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    tables = MotoTables(None)
+    client = dynamodb_client(tables.url)
+    yield client
+    client.close()
+    tables.discard()
 
 
 @pytest.fixture

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from moto.dynamodb.models.table import Table
-
-from lethe_local.backends import dynamodb_client
-from lethe_local.moto_tables import MotoTables
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -19,13 +15,9 @@ NUMBERS = range(10)
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBClient]:
+def client(moto_client: DynamoDBClient) -> DynamoDBClient:
     """A table of three partitions, each with ten items, and an index by `kind`, which every second item has."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    tables = MotoTables(None)
-    client = dynamodb_client(tables.url)
-    client.create_table(
+    moto_client.create_table(
         TableName="t",
         BillingMode="PAY_PER_REQUEST",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
@@ -41,10 +33,8 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBClient]:
     for number in reversed(NUMBERS):
         for partition in ("a", "b", "c"):
             kind = {"kind": {"S": "even"}} if number % 2 == 0 else {}
-            client.put_item(TableName="t", Item={"pk": {"S": partition}, "sk": {"S": str(number)}, **kind})
-    yield client
-    client.close()
-    tables.discard()
+            moto_client.put_item(TableName="t", Item={"pk": {"S": partition}, "sk": {"S": str(number)}, **kind})
+    return moto_client
 
 
 def pages(client: DynamoDBClient, request: QueryInputTypeDef) -> list[list[str]]:

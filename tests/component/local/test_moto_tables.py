@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 import urllib3
 from botocore.exceptions import ClientError
-
-from lethe_local.backends import dynamodb_client
-from lethe_local.moto_tables import MotoTables
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -20,20 +16,14 @@ KEY = {"pk": {"S": "a"}}
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBClient]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    tables = MotoTables(None)
-    client = dynamodb_client(tables.url)
-    client.create_table(
+def client(moto_client: DynamoDBClient) -> DynamoDBClient:
+    moto_client.create_table(
         TableName="t",
         BillingMode="PAY_PER_REQUEST",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
         AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
     )
-    yield client
-    client.close()
-    tables.discard()
+    return moto_client
 
 
 def _count(client: DynamoDBClient) -> int:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pytest
 from botocore.exceptions import ClientError
-
-from lethe_local.backends import dynamodb_client
-from lethe_local.moto_tables import MotoTables
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -19,22 +16,16 @@ Wire = Mapping[str, object]
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoDBClient]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    tables = MotoTables(None)
-    client = dynamodb_client(tables.url)
-    client.create_table(
+def client(moto_client: DynamoDBClient) -> DynamoDBClient:
+    moto_client.create_table(
         TableName="t",
         BillingMode="PAY_PER_REQUEST",
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
     )
     for name in ("changed", "deleted", "replaced", "bystander"):
-        client.put_item(TableName="t", Item={**key(name), "n": {"N": "1"}})
-    yield client
-    client.close()
-    tables.discard()
+        moto_client.put_item(TableName="t", Item={**key(name), "n": {"N": "1"}})
+    return moto_client
 
 
 def key(name: str) -> dict[str, dict[str, str]]:
