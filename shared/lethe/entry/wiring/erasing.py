@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,7 +90,7 @@ def build_erase(environment: Mapping[str, str], clock: Clock | None = None) -> E
     )
     worker = Worker(parts.ledger, whole, parts.partial, looking, receipts, parts.clock)
     tick = Tick(parts.ledger, parts.holds, parts.executions, parts.clock)
-    scheduled = {TICK: tick.run, COMPACT: parts.compact}
+    scheduled: dict[str, Callable[[], int]] = {TICK: tick.run, COMPACT: partial(begin_compaction, settings)}
     return EraseApplication(worker, scheduled, PowertoolsEraseObserver(), time.perf_counter)
 
 
@@ -195,11 +195,6 @@ class _ErasingParts(Parts):
         if settings.opensearch_url is None:
             return None
         return index_writer(settings, settings.opensearch_url, self.clock)
-
-    def compact(self) -> int:
-        """Have deleted entries leave the files of the index; how many merges were begun, none without an index."""
-        settings = self._erasing
-        return 0 if settings.opensearch_url is None else begin_compaction(settings, settings.opensearch_url)
 
     @cached_property
     def executions(self) -> Executions:

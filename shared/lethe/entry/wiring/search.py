@@ -126,11 +126,15 @@ def index_writer(settings: IndexSettings | ErasingSettings, url: str, clock: Clo
     return writer if second in (None, model) else TwoIndexes(writer, _writer(settings, url, second, clock))
 
 
-def begin_compaction(settings: ErasingSettings, url: str) -> int:
-    """Have deleted entries leave the files of the index, which goes on by itself; how many merges were begun."""
+def begin_compaction(settings: ErasingSettings) -> int:
+    """Have deleted entries leave the files of the index, which goes on by itself; how many merges were begun: none
+    without an index.
+    """
+    if settings.opensearch_url is None:
+        return 0
     from lethe.adapters.opensearch.compaction import Compaction
 
-    cluster = _cluster(settings.region, url, settings.opensearch_flavour)
+    cluster = _cluster(settings.region, settings.opensearch_url, settings.opensearch_flavour)
     return Compaction(cluster, settings.opensearch_alias).begin()
 
 
