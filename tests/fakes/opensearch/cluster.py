@@ -94,7 +94,7 @@ class FakeOpenSearch:
             ("POST", True, "_search"): lambda: (200, self._search(index, _object(body), None)),
             ("POST", True, "_mget"): lambda: self._get_many(index, _object(body)),
             ("POST", True, "_refresh"): lambda: self._refresh(index),
-            ("POST", True, "_forcemerge"): lambda: self._merge(index),
+            ("POST", True, "_forcemerge"): lambda: self._merge(index, merges),
         }
         known = calls.get((method, index is not None, call))
         if known is None or (rest is not None and call != "_alias"):
@@ -249,9 +249,11 @@ class FakeOpenSearch:
             index.refresh()
         return 200, {"_shards": {"total": 1, "successful": 1, "failed": 0}}
 
-    def _merge(self, pattern: str) -> Answer:
-        if self.flavour is Flavour.SERVERLESS:
+    def _merge(self, pattern: str, only_where_deleted: bool) -> Answer:
+        if not self._abilities.merges:
             raise Refusal(404, "not_found", "")
+        if not only_where_deleted:
+            raise NotInTheContract("a merge is asked for where entries were deleted, and not waited for")
         self.merged += [index.name for index in self._matching(pattern)]
         return 200, {"task": f"fake:{len(self.merged)}"}
 
