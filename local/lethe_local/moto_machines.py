@@ -155,8 +155,8 @@ def _replace() -> None:
     replacements = (
         (AmazonStateLanguageParser, "parse", staticmethod(_program)),
         # Of each path too moto would build a parser every time that it reads it.
-        (json_path, "parse", cache(json_path.parse)),  # type: ignore[attr-defined]  # it imports it
-        (result_path, "parse", cache(result_path.parse)),  # type: ignore[attr-defined]
+        (json_path, "parse", cache(json_path.parse)),  # type: ignore[attr-defined]  # what it imports counts as private
+        (result_path, "parse", cache(result_path.parse)),  # type: ignore[attr-defined]  # the same
         (lambda_eval_utils, "execute_lambda_function_integration", _invoke),
         (WaitFunction, "_wait_interval", _wait),
         (retrier_decl, "time", _Clock()),
