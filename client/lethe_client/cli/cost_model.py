@@ -146,8 +146,9 @@ class Volumes:
 
     @property
     def bytes_an_entry(self) -> float:
-        """Of the index. 5.5 KB an entry of 384 dimensions with its texts, without graphs, were measured at a million
-        (docs/scale.md); vectors, twice (numbers and JSON), are most of it, so it is scaled by the dimensions.
+        """Of the index. 5.5 KB an entry of 384 dimensions with its texts, without graphs, are a third more than was
+        measured at a million (docs/scale.md); vectors, twice (numbers and JSON), are most of it, so it is scaled by the
+        dimensions.
         """
         return self.index_bytes if self.index_bytes is not None else 5_500 * self.dimensions / 384
 

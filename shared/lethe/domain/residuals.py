@@ -37,7 +37,7 @@ TTL_LINGERS: Final = timedelta(days=2)
 DEAD_LETTERS: Final = timedelta(days=14)
 """How long the template's queue keeps what the index refused."""
 MERGE: Final = timedelta(days=1)
-"""A merge of an index takes less, whose instances have room for what it holds."""
+"""How long the merge of a whole index may take: an assumption, wide for what one domain holds."""
 SNAPSHOTS: Final = timedelta(days=14)
 CONTAINER: Final = timedelta(days=1)
 SAVED_AGAIN: Final = timedelta(minutes=10)
